@@ -23,41 +23,12 @@ from harness.verdicts.aa import arms
 from harness.verdicts.aa import rates as stored
 from harness.verdicts.error_rates import ErrorRates, Rate, total
 
-HELP = """How often are verdicts wrong on this machine? Measure it, and store the answer.
-
-\b
-  harness aa                            two identical arms, one after the other
-  harness aa --pairs 3 --power          three pairs, and how often a slow-down is found
-  harness aa -s Gelu --effort 6x1       a quick look: one workload, little effort
-  harness aa --name 2026-11-20          another run; without a name the last one goes on, of the
-                                        same workloads, cases and targets
-
-Identical arms: each pair is the whole sweep twice, one after the other, judged as
-`harness compare` does. Whatever is called faster or slower is a false alarm. A family is a stage of
-a pair: it has one where a row of it, or all rows together, are called. Beside it stands how many
-rows asv's own rule would have raised on the same data.
-
-Power: one more sweep with real extra work inside the clock of each stage. One row in five is judged
-as it was measured, the extra work of the others is divided out; found is what is called slower.
-
-Each share has its 95 % interval. `harness compare` prints the rates of its own effort and
-environment, and asks more of stages and cases that scatter on this machine at that effort.
-
-A run that was stopped goes on with the same command. Its records are in RESULTS/MACHINE/aa/records,
-out of the way of ordinary ones.
-
-\b
-Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 130 interrupted
-(what was finished is kept).
-"""
-
 
 def _usual(effort: str) -> str:
     return ", ".join(f"{stage}={effect:g}" for stage, effect in arms.usual_effects(effort).items())
 
 
 @options.command(
-    HELP,
     pairs=Option(min=1, help="Pairs of identical arms."),
     power=Option(help="Also put slow-downs in, and count those found."),
     effect=Option(
@@ -83,7 +54,34 @@ def aa(
     machine: options.Machine = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
-    """Measure error rates, store them, and print them."""
+    r"""How often are verdicts wrong on this machine? Measure it, and store the answer.
+
+    \b
+      harness aa                            two identical arms, one after the other
+      harness aa --pairs 3 --power          three pairs, and how often a slow-down is found
+      harness aa -s Gelu --effort 6x1       a quick look: one workload, little effort
+      harness aa --name 2026-11-20          another run; without a name the last one goes on, of the
+                                            same workloads, cases and targets
+
+    Identical arms: each pair is the whole sweep twice, one after the other, judged as `harness
+    compare` does. Whatever is called faster or slower is a false alarm. A family is a stage of a
+    pair: it has one where a row of it, or all rows together, are called. Beside it stands how many
+    rows asv's own rule would have raised on the same data.
+
+    Power: one more sweep with real extra work inside the clock of each stage. One row in five is
+    judged as it was measured, the extra work of the others is divided out; found is what is called
+    slower.
+
+    Each share has its 95 % interval. `harness compare` prints the rates of its own effort and
+    environment, and asks more of stages and cases that scatter on this machine at that effort.
+
+    A run that was stopped goes on with the same command. Its records are in
+    RESULTS/MACHINE/aa/records, out of the way of ordinary ones.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 130 interrupted
+    (what was finished is kept).
+    """
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
     injections = arms.injections(effect or [], level.name) if power or effect else []

@@ -11,40 +11,8 @@ from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 
-HELP = """Turn existing tests into workloads: pytest-benchmark's, or any that pytest runs.
-
-\b
-  harness adopt tests/test_speed.py                  those with the fixture `benchmark`, or all
-  harness adopt tests/test_speed.py::test_predict    one
-  harness adopt tests/test_speed.py --dry-run        what would be written
-
-\b
-Each test runs once, under pytest, in the interpreter that runs this command. What it calls is
-noted, with the shapes and dtypes of the arguments:
-  benchmark(f, *args), benchmark.pedantic(f, args=...)
-                              f; where f is the test's own, what it calls with arrays
-  a test without `benchmark`  every function of another module, but JAX's and NumPy's, that the
-                              file calls with arrays and that returns some
-
-\b
-The workload imports the function and makes random data of those shapes. Parameters of the test
-(`parametrize`, fixtures with params) that say what differs become axes; otherwise every case of the
-test is a value of the axis `test`. Arguments that are no arrays become static.
-Of a function that is made in the test, such as a lambda around `jax.grad` or a method of an object,
-nothing can be imported: the reason is told. Put it into a function of your package, and adopt the
-test again or name it in `harness init --function ... --inputs ...`.
-
-\b
-asv.conf.json and the other files of `harness init` are written too where they are missing.
-
-\b
-Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     tests=Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them."),
     directory=Option("--project", metavar="DIR", help="The folder of your project."),
     force=Option(help="Replace these files where they are there."),
@@ -53,7 +21,35 @@ Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
 def adopt(
     tests: list[str], directory: Path = Path("."), force: bool = False, dry_run: bool = False
 ) -> None:
-    """Write the workloads, and say what could not be adopted."""
+    r"""Turn existing tests into workloads: pytest-benchmark's, or any that pytest runs.
+
+    \b
+      harness adopt tests/test_speed.py                  those with the fixture `benchmark`, or all
+      harness adopt tests/test_speed.py::test_predict    one
+      harness adopt tests/test_speed.py --dry-run        what would be written
+
+    \b
+    Each test runs once, under pytest, in the interpreter that runs this command. What it calls is
+    noted, with the shapes and dtypes of the arguments:
+      benchmark(f, *args), benchmark.pedantic(f, args=...)
+                                  f; where f is the test's own, what it calls with arrays
+      a test without `benchmark`  every function of another module, but JAX's and NumPy's, that the
+                                  file calls with arrays and that returns some
+
+    \b
+    The workload imports the function and makes random data of those shapes. Parameters of the test
+    (`parametrize`, fixtures with params) that say what differs become axes; otherwise every case of
+    the test is a value of the axis `test`. Arguments that are no arrays become static. Of a
+    function that is made in the test, such as a lambda around `jax.grad` or a method of an object,
+    nothing can be imported: the reason is told. Put it into a function of your package, and adopt
+    the test again or name it in `harness init --function ... --inputs ...`.
+
+    \b
+    asv.conf.json and the other files of `harness init` are written too where they are missing.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
+    """
     project = scaffold.look(directory, force=False)
     found = [scaffold.adopt(test, project.folder) for test in tests]
     reasons: dict[str, list[str]] = {}

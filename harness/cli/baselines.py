@@ -17,37 +17,35 @@ from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.report import files
 
-HELP = """Is XLA faster than the baselines, by how much, and when does its compilation pay?
 
-\b
-  harness baselines                           a table per workload
-  harness baselines -s softmax --format json  every number of some
-  harness baselines --figure fusion.svg       ratios with intervals, and the roofline
-
-\b
-Reading a row:
-  ratio       time of the baseline / time of XLA; above 1 XLA is faster. In brackets its 95 %
-              interval over processes; there is none with fewer than 3 on a side.
-  launches    kernels of XLA | of the baseline (its array operations, where not counted).
-  bytes       moved, in multiples of the least that any program must move.
-  roofline    share of what the machine can do at best, by the ceilings of the same sweep.
-  pays after  calls until XLA's compilation is paid back, with a cold | warm cache.
-  verdict     XLA faster; baseline faster; unsure: the interval holds 1; no ratio: a check
-              failed, and the reason stands below the table.
-
-A ratio is only given where both sides were right (against float64), used the threads they were
-told to, and stayed below the roofline. Losses are shown like wins.
-
-\b
-Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.
-"""
-
-
-@options.command(HELP)
+@options.command()
 def baselines(
     *, results: Results, filters: Filters, figure: options.Figure = None, output: Output
 ) -> None:
-    """Print XLA beside the baselines."""
+    r"""Is XLA faster than the baselines, by how much, and when does its compilation pay?
+
+    \b
+      harness baselines                           a table per workload
+      harness baselines -s softmax --format json  every number of some
+      harness baselines --figure fusion.svg       ratios with intervals, and the roofline
+
+    \b
+    Reading a row:
+      ratio       time of the baseline / time of XLA; above 1 XLA is faster. In brackets its 95 %
+                  interval over processes; there is none with fewer than 3 on a side.
+      launches    kernels of XLA | of the baseline (its array operations, where not counted).
+      bytes       moved, in multiples of the least that any program must move.
+      roofline    share of what the machine can do at best, by the ceilings of the same sweep.
+      pays after  calls until XLA's compilation is paid back, with a cold | warm cache.
+      verdict     XLA faster; baseline faster; unsure: the interval holds 1; no ratio: a check
+                  failed, and the reason stands below the table.
+
+    A ratio is only given where both sides were right (against float64), used the threads they were
+    told to, and stayed below the roofline. Losses are shown like wins.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.
+    """
     if figure is not None:
         files.check_figure(figure)
     with warnings_said():

@@ -39,74 +39,7 @@ class Across(enum.StrEnum):
     machine = "machine"
 
 
-HELP = """Did it become slower? Hold two arms against each other: a verdict per case and stage.
-
-\b
-  harness compare HEAD~1 HEAD                  two commits that were measured
-  harness compare v1.0 my-branch               tags and branches, if their commits were measured
-  harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
-  harness compare cold warm -s Mlp             two scenarios, some workloads
-  harness compare machine=box machine=other --across machine
-                                               two machines, in raw seconds, labelled as such
-  harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
-  harness compare old/results results          two results trees, or record or Parquet files
-  harness compare HEAD~1 HEAD --stage compile --explain
-  harness compare main HEAD --format markdown -o comment.md
-  harness compare main HEAD --figure card.png  the answer as a picture of one screen
-  harness compare main HEAD --counts           by counts alone: one process of each is enough
-
-\b
-With --live both arms run now, in rounds: each measures both once, in random order, in fresh
-processes of its own folder (a git worktree for a commit), interpreter and environment:
-  harness compare main . --live                        a commit and the working tree
-  harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
-  harness compare . python=../other/.venv --live       this JAX and another one
-  harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
---effort 8x3 is eight rounds of three passes at most: after four, and every four more, those
-workloads go on of which a row is open, `unsure` that more processes can decide. The two processes
-of a round are a pair. Ctrl-C compares what is finished; the same command then goes on from there.
-
-\b
-An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag or
-branch, a version of JAX, an environment, machine, target, scenario or night. Of several rows of a
-case in an arm the newest counts.
-
-\b
-Verdicts:
-  slower, faster  hardly chance (p is corrected for the rows of the stage), and at least the
-                  smallest change that counts
-  same            less than what counts, and surely less than twice that
-  unsure          neither: the reason says what is lacking. A time that changed while the program,
-                  the versions and the flags are the same is the machine's doing
-  broken          healthy in A; fails in B, or its file cannot be imported there
-  incomparable    one side only, another version of the workload, failed, skipped, no times;
-                  two machines, or unlike ones of one name, without --across machine
-`trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes in
-them, where the clock does not tell.
-Of compiles that changed, the pass of XLA's is named where both arms were measured with
-`harness run --inside`.
-All rows of a stage are also judged together, above the rows: a slower JAX or machine shows there.
-Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
-(effort default). docs/method.md has the formulas. Below stands how often this machine calls
-identical arms different (`harness aa`).
-What counts in a stage is 3 to 25 %; where you want another threshold, pyproject.toml in the current
-folder says it, as a share: under [tool.harness.thresholds], compile = 0.1.
-
-\b
-With --counts no clock decides, but the calls that Python makes while tracing and lowering, which
-repeat within 0.2 % on any machine. `harness run --effort quick` on both commits is all it needs:
-for ordinary CI. A case is slower or faster, has `no rise`, broke, or is incomparable; every program
-that changed is named. Counts see more work for Python and XLA; that time rose they do not see.
-
-\b
-Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2 wrong
-usage; 4 nothing comparable; 7 something broke.
-"""
-
-
 @options.command(
-    HELP,
-    no_args_is_help=True,
     a=Argument(metavar="A", help="What to compare with."),
     b=Argument(metavar="B", help="What is judged."),
     explain=Option(
@@ -138,7 +71,70 @@ def compare(
     figure: options.Figure = None,
     output: Output,
 ) -> None:
-    """Compare two arms that were measured, or with --live are measured now."""
+    r"""Did it become slower? Hold two arms against each other: a verdict per case and stage.
+
+    \b
+      harness compare HEAD~1 HEAD                  two commits that were measured
+      harness compare v1.0 my-branch               tags and branches, if their commits were measured
+      harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
+      harness compare cold warm -s Mlp             two scenarios, some workloads
+      harness compare machine=box machine=other --across machine
+                                                   two machines, in raw seconds, labelled as such
+      harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
+      harness compare old/results results          two results trees, or record or Parquet files
+      harness compare HEAD~1 HEAD --stage compile --explain
+      harness compare main HEAD --format markdown -o comment.md
+      harness compare main HEAD --figure card.png  the answer as a picture of one screen
+      harness compare main HEAD --counts           by counts alone: one process of each is enough
+
+    \b
+    With --live both arms run now, in rounds: each measures both once, in random order, in fresh
+    processes of its own folder (a git worktree for a commit), interpreter and environment:
+      harness compare main . --live                        a commit and the working tree
+      harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
+      harness compare . python=../other/.venv --live       this JAX and another one
+      harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
+    --effort 8x3 is eight rounds of three passes at most: after four, and every four more, those
+    workloads go on of which a row is open, `unsure` that more processes can decide. The two
+    processes of a round are a pair. Ctrl-C compares what is finished; the same command then goes on
+    from there.
+
+    \b
+    An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag
+    or branch, a version of JAX, an environment, machine, target, scenario or night. Of several rows
+    of a case in an arm the newest counts.
+
+    \b
+    Verdicts:
+      slower, faster  hardly chance (p is corrected for the rows of the stage), and at least the
+                      smallest change that counts
+      same            less than what counts, and surely less than twice that
+      unsure          neither: the reason says what is lacking. A time that changed while the
+                      program, the versions and the flags are the same is the machine's doing
+      broken          healthy in A; fails in B, or its file cannot be imported there
+      incomparable    one side only, another version of the workload, failed, skipped, no times;
+                      two machines, or unlike ones of one name, without --across machine
+    `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes
+    in them, where the clock does not tell.
+    Of compiles that changed, the pass of XLA's is named where both arms were measured with
+    `harness run --inside`.
+    All rows of a stage are also judged together: a slower JAX or machine shows there.
+    Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
+    (effort default). docs/method.md has the formulas. Below stands how often this machine calls
+    identical arms different (`harness aa`).
+    What counts in a stage is 3 to 25 %; where you want another threshold, pyproject.toml in the
+    current folder says it, as a share: under [tool.harness.thresholds], compile = 0.1.
+    \b
+    With --counts no clock decides, but the calls that Python makes while tracing and lowering,
+    which repeat within 0.2 % on any machine. `harness run --effort quick` on both commits is all it
+    needs: for ordinary CI. A case is slower or faster, has `no rise`, broke, or is incomparable;
+    every program that changed is named. Counts see more work for Python and XLA; that time rose
+    they do not see.
+
+    \b
+    Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2
+    wrong usage; 4 nothing comparable; 7 something broke.
+    """
     if figure is not None:
         files.check_figure(figure)
     if explain and output.format is not Format.table:

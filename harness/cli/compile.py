@@ -31,40 +31,6 @@ from harness.report import compile_trace, files
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
-HELP = """Say where one case's trace, lower and compile spend their time: by pass, kernel and line.
-
-\b
-  harness compile Mlp                        the tree of passes, and the kernels with their lines
-  harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
-  harness compile Mlp --target tpu:v5e --transform gradient
-  harness compile Unrolled --against unroll  what grows with an axis, and to which power
-  harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
-  harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
-  harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
-  harness compile Mlp --format json          all of it
-  harness compile train_step -- python train.py --steps 2
-                                             one function of any program, as it runs
-
-What is known to make compiles slow is told first, and what its remedy saved, where that was tried:
-constants as arguments, scans not unrolled, layers rolled into a scan. Ctrl-C then ends the trying.
-
-One compile more is made for all this, in a process of its own, under XLA's own events. Wall: of the
-time that the compile took; a moment in which several threads work is shared among them, so that all
-rows sum to the whole. Threads: what all threads worked together. A kernel's line is that of its
-first operation, as XLA's metadata has it; XLA:CPU names no kernel while LLVM makes code of it, and
-XLA:GPU few, so those times are told of all kernels together.
-
-Of trace and lower it counts Python's calls, in a pass of their own: by line of yours, and by the
-equation that JAX works on. Own: without what is inside. Time: a share of what the stage takes.
-
-A program after -- runs unchanged, once, and its output is its own: -o keeps the page apart. Of the
-functions whose name matches, the one with the longest compile is told, without trace and lower.
-
-\b
-Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA tells
-nothing. Else the code of the program.
-"""
-
 COLUMNS = (
     *("path", "name", "group", "count", "wall_s", "own_wall_s", "threads_s"),
     *("calls", "own_calls", "file", "line"),
@@ -79,8 +45,6 @@ class NothingTold(HarnessError):
 
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     workload=Argument(help="The workload, or an expression only it matches."),
     program=Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
     case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
@@ -119,7 +83,42 @@ def compile(
     output: Output,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
-    """Say where one case's trace, lower and compile spend their time."""
+    r"""Say where one case's trace, lower and compile spend their time: by pass, kernel and line.
+
+    \b
+      harness compile Mlp                        the tree of passes; kernels with their lines
+      harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
+      harness compile Mlp --target tpu:v5e --transform gradient
+      harness compile Unrolled --against unroll  what grows with an axis, and to which power
+      harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
+      harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
+      harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
+      harness compile Mlp --format json          all of it
+      harness compile train_step -- python train.py --steps 2
+                                                 one function of any program, as it runs
+
+    What is known to make compiles slow is told first, and what its remedy saved, where that was
+    tried: constants as arguments, scans not unrolled, layers rolled into a scan. Ctrl-C then ends
+    the trying.
+
+    One compile more is made for all this, in a process of its own, under XLA's own events. Wall: of
+    the time that the compile took; a moment in which several threads work is shared among them, so
+    that all rows sum to the whole. Threads: what all threads worked together. A kernel's line is
+    that of its first operation, as XLA's metadata has it; XLA:CPU names no kernel while LLVM makes
+    code of it, and XLA:GPU few, so those times are told of all kernels together.
+
+    Of trace and lower it counts Python's calls, in a pass of their own: by line of yours, and by
+    the equation that JAX works on. Own: without what is inside. Time: a share of what the stage
+    takes.
+
+    A program after -- runs unchanged, once, and its output is its own: -o keeps the page apart. Of
+    the functions whose name matches, the one with the longest compile is told, without trace and
+    lower.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA
+    tells nothing. Else the code of the program.
+    """
     if figure is not None:
         files.check_figure(figure)
     if program and (against or case or transform or target):

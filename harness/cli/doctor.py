@@ -24,18 +24,6 @@ from harness.records.git import top_of
 from harness.targets.host import installed
 from harness.verdicts.error_rates import stored
 
-HELP = """Can this machine measure, and is it quiet enough now? What to do where it is not.
-
-\b
-  harness doctor                     looks for about 3 seconds; nothing is measured or changed
-  harness doctor --format json       for a script
-
-A plain loop runs for 2 seconds: how far its times lie apart is how far every time will. The
-processor that others use meanwhile, and what a host takes from a virtual machine, are counted.
-
-Exit codes: 0 whatever is advised; 4 nothing can be measured or compiled for here.
-"""
-
 LOOK_S = 2.0
 LOOP_NS = 1_000_000
 """About as long as one turn of the loop takes."""
@@ -57,9 +45,19 @@ class Look:
     """What to do; empty where all is well."""
 
 
-@options.command(HELP)
+@options.command()
 def doctor(*, results: options.Results, output: Output) -> None:
-    """Look at this machine."""
+    r"""Can this machine measure, and is it quiet enough now? What to do where it is not.
+
+    \b
+      harness doctor                     looks for about 3 seconds; nothing is measured or changed
+      harness doctor --format json       for a script
+
+    A plain loop runs for 2 seconds: how far its times lie apart is how far every time will. The
+    processor that others use meanwhile, and what a host takes from a virtual machine, are counted.
+
+    Exit codes: 0 whatever is advised; 4 nothing can be measured or compiled for here.
+    """
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
     looks = [*_installed(here), *_quiet(), *_project(results.path)]
     rows = pd.DataFrame([asdict(look) for look in looks])

@@ -17,39 +17,8 @@ from harness.frame.choose import typed
 from harness.frame.frame import ORIGIN
 from harness.frame.load import everything
 
-HELP = """Write the rows of the frame to a file, or to a folder that many nights fit into.
-
-\b
-  harness export -o rows.csv                 one file; lists as JSON
-  harness export -o rows.parquet             one file, with types
-  harness export -o nights                   a folder: a Parquet file per machine, commit,
-                                             environment, effort and night
-  harness export -o nights --where night=2026-11-20
-                                             only what that night measured
-  harness export -o compile.csv --where stage=compile --where size=1024
-                                             some rows; an axis is a column too
-
-\b
-Read it back:
-  harness.load("nights", all=True, where={"workload": "nn.Predict"})
-
-It opens only what the conditions leave, and gives the rows that the results tree gives. The folder
-is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as well.
-Its column `axes` holds the axes of each row as JSON.
-
-Parquet needs the extra `parquet`: pip install 'jax-harness[parquet]'.
-
-Exporting to a folder again replaces the files of what is exported and leaves the others alone:
-results that are no longer in the tree stay in the folder.
-
-\b
-Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be written.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     output=Option(
         "--output", "-o", help="A .csv or .parquet file, or a folder (a name without ending)."
     ),
@@ -68,7 +37,34 @@ def export(
     where: list[str] | None = None,
     partition: bool = False,
 ) -> None:
-    """Write rows to files."""
+    r"""Write the rows of the frame to a file, or to a folder that many nights fit into.
+
+    \b
+      harness export -o rows.csv                 one file; lists as JSON
+      harness export -o rows.parquet             one file, with types
+      harness export -o nights                   a folder: a Parquet file per machine, commit,
+                                                 environment, effort and night
+      harness export -o nights --where night=2026-11-20
+                                                 only what that night measured
+      harness export -o compile.csv --where stage=compile --where size=1024
+                                                 some rows; an axis is a column too
+
+    \b
+    Read it back:
+      harness.load("nights", all=True, where={"workload": "nn.Predict"})
+
+    It opens only what the conditions leave, and gives the rows that the results tree gives. The
+    folder is partitioned as machine=M/night=N/ (hive), so DuckDB, Polars and pandas read it as
+    well. Its column `axes` holds the axes of each row as JSON.
+
+    Parquet needs the extra `parquet`: pip install 'jax-harness[parquet]'.
+
+    Exporting to a folder again replaces the files of what is exported and leaves the others alone:
+    results that are no longer in the tree stay in the folder.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be written.
+    """
     conditions = typed(where or [])
     if writer.is_dataset(output, partition):
         _refuse_parts(conditions, filters, output)

@@ -15,32 +15,30 @@ from harness.cli.parameter import Option
 from harness.errors import ExitCode
 from harness.fsck import TreeCheck
 
-HELP = """Say what in a results tree is damaged, foreign or left over.
 
-\b
-  harness fsck                  every file of results/, by its checksum and its content
-  harness fsck --repair         remove what killed processes have left, and put aside what is
-                                damaged and can be made again of what else is there
-  harness fsck --format json    for programs
-
-\b
-What is found:
-  damaged     a checksum or the content is wrong. Records are never rewritten: their damaged lines
-              are left out by every command, and measured again by the same `harness run`.
-  foreign     no file of the harness or of asv
-  not signed  HARNESS_SIGNERS is set, and this is signed by nobody who may
-  left over   a temporary file or folder, or a worktree, of a process that was killed
-
-A file that is put aside gets the ending .damaged; no command reads it.
-
-\b
-Exit codes: 0 fine, or all was repaired; 1 something is to be done; 2 it is no results tree.
-"""
-
-
-@options.command(HELP, repair=Option(help="Repair what can be."))
+@options.command(repair=Option(help="Repair what can be."))
 def fsck(*, results: options.Results, repair: bool = False, output: Output) -> None:
-    """Check a results tree."""
+    r"""Say what in a results tree is damaged, foreign or left over.
+
+    \b
+      harness fsck                  every file of results/, by its checksum and its content
+      harness fsck --repair         remove what killed processes have left, and put aside what is
+                                    damaged and can be made again of what else is there
+      harness fsck --format json    for programs
+
+    \b
+    What is found:
+      damaged     a checksum or the content is wrong. Records are never rewritten: damaged lines are
+                  left out by every command, and measured again by the same `harness run`.
+      foreign     no file of the harness or of asv
+      not signed  HARNESS_SIGNERS is set, and this is signed by nobody who may
+      left over   a temporary file or folder, or a worktree, of a process that was killed
+
+    A file that is put aside gets the ending .damaged; no command reads it.
+
+    \b
+    Exit codes: 0 fine, or all was repaired; 1 something is to be done; 2 it is no results tree.
+    """
     report = tree_check.check(results.path, repair)
     rows = pd.DataFrame(
         [msgspec.to_builtins(one) for one in report.findings],

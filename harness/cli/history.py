@@ -30,41 +30,8 @@ MOST = 10
 WIDE = 140
 """Columns of a terminal from which on a change point is one row of a table."""
 
-HELP = """Where did a series of commits or nights change, and what else changed there?
-
-\b
-  harness history                               every change point, newest first
-  harness history -s Attention --stage compile  of some workloads, one stage
-  harness history --since 2026-11-01            only since that night
-  harness history --format markdown -o week.md  to paste into an issue
-  harness history --figure history.svg          the series, with the change points marked
-
-\b
-Reading a row:
-  change    slower; faster; environment: a stage that only runs or loads the program changed though
-            it is the same, or the reference program changed as much; program: it changed, and the
-            time of compiling it less than counts; incomparable (--cuts): the workload, the effort
-            or the machine changed. `new`: one night shows it so far, the next confirms it or it is
-            gone. What Python's calls prove is confirmed at once.
-  ratio     level after / level before; above 1 is slower.
-  points    nights or commits that the levels before | after rest on.
-  commits   last that is not changed..first that is: the cause lies in between.
-
-A series is one case and stage on one machine. A change of its time needs three points, two before
-it and one after; what counts prove needs two. What moved between the only two points of a series by
-more than counts is shown below, as seen once; `harness compare` has a verdict on it. Changes of
-time smaller than what counts in a stage (compile 5 %, execute 15 %, dispatch 25 %; see
-docs/method.md) are not shown. Times are as measured, of trace, lower and compile in CPU seconds
-where they are known. The pass that a compile changed in is named where both ends of the step were
-measured with `harness run --inside`.
-
-\b
-Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series has two points.
-"""
-
 
 @options.command(
-    HELP,
     since=Option(
         metavar="NIGHT",
         help="Only changes first seen in this night or later; a day where nights have no name.",
@@ -82,7 +49,37 @@ def history(
     figure: options.Figure = None,
     output: Output,
 ) -> None:
-    """Print change points."""
+    r"""Where did a series of commits or nights change, and what else changed there?
+
+    \b
+      harness history                               every change point, newest first
+      harness history -s Attention --stage compile  of some workloads, one stage
+      harness history --since 2026-11-01            only since that night
+      harness history --format markdown -o week.md  to paste into an issue
+      harness history --figure history.svg          the series, with the change points marked
+
+    \b
+    Reading a row:
+      change    slower; faster; environment: a stage that only runs or loads the program changed
+                though it is the same, or the reference program changed as much; program: it
+                changed, and the time of compiling it less than counts; incomparable (--cuts): the
+                workload, the effort or the machine changed. `new`: one night shows it so far, the
+                next confirms it or it is gone. What Python's calls prove is confirmed at once.
+      ratio     level after / level before; above 1 is slower.
+      points    nights or commits that the levels before | after rest on.
+      commits   last that is not changed..first that is: the cause lies in between.
+
+    A series is one case and stage on one machine. A change of its time needs three points, two
+    before it and one after; what counts prove needs two. What moved between the only two points of
+    a series by more than counts is shown below, as seen once; `harness compare` has a verdict on
+    it. Changes of time smaller than what counts in a stage (compile 5 %, execute 15 %, dispatch 25
+    %; see docs/method.md) are not shown. Times are as measured, of trace, lower and compile in CPU
+    seconds where they are known. The pass that a compile changed in is named where both ends of the
+    step were measured with `harness run --inside`.
+
+    \b
+    Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series has two points.
+    """
     if figure is not None:
         files.check_figure(figure)
     use_those_of(Path())

@@ -17,46 +17,8 @@ from harness.records.printable import printable
 from harness.scaffold import File, Project
 from harness.scaffold.schema import schema as table_schema
 
-HELP = """Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
-
-\b
-  harness init                     the files, with an example that runs as it is
-  harness init --function mypackage.models:predict \\
-      --arg "float32[784,256]" --arg "float32[64,784]"
-                                   a workload for that function, with these arguments
-  harness init --function mypackage.train:loss --inputs mypackage.fixtures:make_batch
-                                   the same, with what a function of yours returns
-  harness init --dry-run           what would be written, and where
-  harness init packages/mine       a project in a subfolder of its repository
-
-\b
-Written are, unless they are there:
-  asv.conf.json                              what asv measures, and in which environments
-  benchmarks/__init__.py                     makes workloads benchmarks
-  benchmarks/example.py, or predict.py       the first workload
-  .github/workflows/benchmarks.yml           each pull request against its base, one comment
-  .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
-  .gitignore                                 gets the line .asv/
-  .gitattributes                             gets lines for merging results of several clones
-
-Where benchmarks/ has modules of the project's own, the folder is called workloads/: asv imports all
-modules of its folder. Workflows go to the top of the repository, and those of a project in a
-subfolder are named after it: benchmarks-packages-mine.yml.
-
-\b
-A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
-another --function to get one more workload. The function is imported and traced first, by the
-interpreter that runs this command, so install your project there: python -m pip install -e .
-Where it traces with one size four times as large, the workload sweeps that size.
-
-\b
-Exit codes: 0 fine; 2 wrong usage, a function that does not import or trace, a place that cannot
-be written. docs/getting-started.md goes on from here.
-"""
-
 
 @options.command(
-    HELP,
     directory=Argument(metavar="[DIR]", help="The folder of your project."),
     function=Option(
         metavar="PACKAGE.MODULE:NAME",
@@ -88,7 +50,42 @@ def init(
     dry_run: bool = False,
     schema: bool = False,
 ) -> None:
-    """Write the files, and say what comes next."""
+    r"""Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
+
+    \b
+      harness init                     the files, with an example that runs as it is
+      harness init --function mypackage.models:predict \
+          --arg "float32[784,256]" --arg "float32[64,784]"
+                                       a workload for that function, with these arguments
+      harness init --function mypackage.train:loss --inputs mypackage.fixtures:make_batch
+                                       the same, with what a function of yours returns
+      harness init --dry-run           what would be written, and where
+      harness init packages/mine       a project in a subfolder of its repository
+
+    \b
+    Written are, unless they are there:
+      asv.conf.json                              what asv measures, and in which environments
+      benchmarks/__init__.py                     makes workloads benchmarks
+      benchmarks/example.py, or predict.py       the first workload
+      .github/workflows/benchmarks.yml           each pull request against its base, one comment
+      .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
+      .gitignore                                 gets the line .asv/
+      .gitattributes                             gets lines for merging results of several clones
+
+    Where benchmarks/ has modules of the project's own, the folder is called workloads/: asv imports
+    all modules of its folder. Workflows go to the top of the repository, and those of a project in
+    a subfolder are named after it: benchmarks-packages-mine.yml.
+
+    \b
+    A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
+    another --function to get one more workload. The function is imported and traced first, by the
+    interpreter that runs this command, so install your project there: python -m pip install -e .
+    Where it traces with one size four times as large, the workload sweeps that size.
+
+    \b
+    Exit codes: 0 fine; 2 wrong usage, a function that does not import or trace, a place that cannot
+    be written. docs/getting-started.md goes on from here.
+    """
     if schema:
         print(json.dumps(table_schema(), indent=2, ensure_ascii=False))
         return

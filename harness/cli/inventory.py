@@ -16,38 +16,8 @@ from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
 from harness.records.units import counted
 
-LIST_HELP = """List the workloads, their axes and what each is there to show.
 
-\b
-  harness list                  all of benchmarks/
-  harness list Gelu             those whose name matches
-  harness list --format json    everything in full
-
-Exit codes: 0 fine; 2 wrong usage, or a workload that is wrongly declared.
-"""
-
-TARGETS_HELP = """List the targets: where programs can be built, where run, and what is lacking.
-
-\b
-  cpu, gpu, tpu      this machine's own: built and run there
-  gpu:h200, tpu:v5e  compile-only: built for a device that need not be here, and not run, so that
-                     trace, lower and compile are measured, and dispatch and execute are n/a
-  gpu:FILE.pbtxt     compile-only, for the GPU that a file of yours describes (XLA's
-                     GpuTargetConfigProto); it is called gpu:FILE from then on
-
-\b
-  harness targets                      all of them
-  harness targets gpu:a100.pbtxt       is that file a description?
-  harness run --target gpu:h200        measure on one
-
-The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
-driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
-
-Exit codes: 0 fine; 2 wrong usage; 4 none of them is here.
-"""
-
-
-@options.command(LIST_HELP)
+@options.command()
 def list_(
     *,
     workloads: options.Workloads = None,
@@ -55,7 +25,15 @@ def list_(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
-    """Print a row per workload."""
+    r"""List the workloads, their axes and what each is there to show.
+
+    \b
+      harness list                  all of benchmarks/
+      harness list Gelu             those whose name matches
+      harness list --format json    everything in full
+
+    Exit codes: 0 fine; 2 wrong usage, or a workload that is wrongly declared.
+    """
     found = discover(benchmarks, [*(workloads or []), *(select or [])])
     rows = pd.DataFrame(
         [_workload_row(workload) for workload in found.workloads],
@@ -83,11 +61,28 @@ def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
 
 
 @options.command(
-    TARGETS_HELP,
     names=Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
 )
 def targets(*, names: list[str] | None = None, output: Output) -> None:
-    """Print a row per target."""
+    r"""List the targets: where programs can be built, where run, and what is lacking.
+
+    \b
+      cpu, gpu, tpu      this machine's own: built and run there
+      gpu:h200, tpu:v5e  compile-only: built for a device that need not be here, and not run, so
+                         that trace, lower and compile are measured; dispatch and execute are n/a
+      gpu:FILE.pbtxt     compile-only, for the GPU that a file of yours describes (XLA's
+                         GpuTargetConfigProto); it is called gpu:FILE from then on
+
+    \b
+      harness targets                      all of them
+      harness targets gpu:a100.pbtxt       is that file a description?
+      harness run --target gpu:h200        measure on one
+
+    The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
+    driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
+
+    Exit codes: 0 fine; 2 wrong usage; 4 none of them is here.
+    """
     chosen = known.find_all(names) if names else list(known.TARGETS.values())
     sightings = known.survey(chosen)
     rows = pd.DataFrame(

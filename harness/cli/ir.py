@@ -22,37 +22,8 @@ from harness.ir.comparison import ProgramComparison, ProgramSide
 from harness.program import difference
 from harness.records.schema import Problems
 
-HELP = """Print the program of one case, or how two programs differ.
-
-\b
-  harness ir Mlp                                   the optimised HLO
-  harness ir Mlp --stage jaxpr                     as traced; stablehlo is as lowered
-  harness ir Mlp --transform gradient              vmap, sharded, ... listed by it or not
-  harness ir Mlp --target gpu:h200                 built for a GPU that is not here
-  harness ir Mlp --facts                           fusions, flops, memory, ... as a table
-  harness ir Mlp --source                          with the line that each part came from
-  harness ir BlackScholes --case size=1024         one case of several
-
-\b
-What changed? The facts first, then the text:
-  harness ir Mlp --diff transform:gradient
-  harness ir Mlp --diff target:gpu:h200
-  harness ir Mlp --diff commit:HEAD                since the last commit
-  harness ir Mlp --diff records:v1.0..main         as measured; nothing is built
-  harness ir BlackScholes --case size=1024 --diff case:size=65536
-
-Without enough --case, it lists the cases there are. A process of its own builds the program, so
-that the target decides its environment. In colour on a terminal, unless NO_COLOR is set.
-
-\b
-Exit codes: 0 fine; 1 they differ, with --exit-code; 2 wrong usage; 3 it cannot be built; 4 the
-target is not here, or the records hold nothing to compare.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     workload=Argument(help="The workload, or an expression only it matches."),
     case=Option(metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."),
     stage=Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised)."),
@@ -83,7 +54,32 @@ def ir(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
-    """Print the program of one case, or how two programs differ."""
+    r"""Print the program of one case, or how two programs differ.
+
+    \b
+      harness ir Mlp                                   the optimised HLO
+      harness ir Mlp --stage jaxpr                     as traced; stablehlo is as lowered
+      harness ir Mlp --transform gradient              vmap, sharded, ... listed by it or not
+      harness ir Mlp --target gpu:h200                 built for a GPU that is not here
+      harness ir Mlp --facts                           fusions, flops, memory, ... as a table
+      harness ir Mlp --source                          with the line that each part came from
+      harness ir BlackScholes --case size=1024         one case of several
+
+    \b
+    What changed? The facts first, then the text:
+      harness ir Mlp --diff transform:gradient
+      harness ir Mlp --diff target:gpu:h200
+      harness ir Mlp --diff commit:HEAD                since the last commit
+      harness ir Mlp --diff records:v1.0..main         as measured; nothing is built
+      harness ir BlackScholes --case size=1024 --diff case:size=65536
+
+    Without enough --case, it lists the cases there are. A process of its own builds the program, so
+    that the target decides its environment. In colour on a terminal, unless NO_COLOR is set.
+
+    \b
+    Exit codes: 0 fine; 1 they differ, with --exit-code; 2 wrong usage; 3 it cannot be built; 4 the
+    target is not here, or the records hold nothing to compare.
+    """
     stage = find_name(stage, build.STAGES, "stage of a program")
     if source and (diff or facts):
         raise UsageError("--source adds places to a text; --diff and --facts leave them out.")

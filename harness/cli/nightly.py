@@ -19,38 +19,8 @@ from harness.records.environment import machine_name
 from harness.records.printable import printable
 from harness.verdicts.error_rates import use_those_of
 
-HELP = """A whole night on one machine: build environments, measure, judge, report; restartable.
-
-\b
-  harness nightly                        today's night, or the unfinished one of the last 24 h
-  harness nightly --jax newest,0.11.2    the newest JAX release, and one more
-  harness nightly --jax installed --effort quick -b Gelu --without probe
-                                         what is installed here, one workload, once
-  harness nightly --dry-run              what would be done, and what is done already
-
-\b
-Steps: environments (pip, into --environments) · A/A probe (a noisy night raises no alarm) ·
-asv run in each environment · rows counted against what the suite declares · verdicts against the
-last good night, and of the newest release against the previous one · change points · report ·
-summary. Each finished step is kept in RESULTS/MACHINE/nights/NIGHT.json5, and measuring resumes
-through its records: killed at any moment, the same command goes on from there.
-
-\b
-A night is good for others to be compared with, environment by environment, if it is finished and
-every declared case has a record. RESULTS is what asv.conf.json names. In RESULTS/MACHINE/nights/
-NIGHT/ are summary.md, verdicts, freeze-*.txt (versions of all packages), logs and report.html.
-
-\b
-Exit codes: 0 fine; 1 something is slower, a row or a stage as a whole; 2 wrong usage; 3 some cases
-failed or are missing, or a workload has fewer rows than before; 4 results cannot be read or
-written; 5 an environment measured nothing; 6 measured, but an environment, the probe, verdicts,
-history or report failed; 7 something fails that was healthy before; 130 interrupted. The gravest
-is told: 5, 7, 3, 1, 6. docs/nightly.md has the set-up for CI.
-"""
-
 
 @options.command(
-    HELP,
     night=Option(
         metavar="NAME",
         help="Such as 2026-11-20. Without it: the newest unfinished night of this commit that "
@@ -104,7 +74,35 @@ def nightly(
     dry_run: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Do a night, and print its summary."""
+    r"""A whole night on one machine: build environments, measure, judge, report; restartable.
+
+    \b
+      harness nightly                        today's night, or the unfinished one of the last 24 h
+      harness nightly --jax newest,0.11.2    the newest JAX release, and one more
+      harness nightly --jax installed --effort quick -b Gelu --without probe
+                                             what is installed here, one workload, once
+      harness nightly --dry-run              what would be done, and what is done already
+
+    \b
+    Steps: environments (pip, into --environments) · A/A probe (a noisy night raises no alarm) · asv
+    run in each environment · rows counted against what the suite declares · verdicts against the
+    last good night, and of the newest release against the previous one · change points · report ·
+    summary. Each finished step is kept in RESULTS/MACHINE/nights/NIGHT.json5, and measuring resumes
+    through its records: killed at any moment, the same command goes on from there.
+
+    \b
+    A night is good for others to be compared with, environment by environment, if it is finished
+    and every declared case has a record. RESULTS is what asv.conf.json names. In
+    RESULTS/MACHINE/nights/NIGHT/ are summary.md, verdicts, freeze-*.txt (versions of all
+    packages), logs and report.html.
+
+    \b
+    Exit codes: 0 fine; 1 something is slower, a row or a stage as a whole; 2 wrong usage; 3 some
+    cases failed or are missing, or a workload has fewer rows than before; 4 results cannot be read
+    or written; 5 an environment measured nothing; 6 measured, but an environment, the probe,
+    verdicts, history or report failed; 7 something fails that was healthy before; 130 interrupted.
+    The gravest is told: 5, 7, 3, 1, 6. docs/nightly.md has the set-up for CI.
+    """
     project = AsvProject.read(config)
     use_those_of(config.parent)
     wanted = Wanted(

@@ -156,20 +156,25 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
 
 
 def command(
-    help: str, cls: type[click.Command] = Command, **settings: Any
+    cls: type[click.Command] = Command, **settings: Any
 ) -> Callable[[Callable[..., None]], click.Command]:
-    """Make a command of a function.
+    r"""Make a command of a function, whose docstring is its help; `\b` keeps a paragraph's lines.
 
     Each parameter has its `Option` or `Argument` among the settings, or behind its type, or stands
-    for a group of options; other settings are click's.
+    for a group of options; other settings are click's. Without what it needs it shows its help.
     """
     told = {name: one for name, one in settings.items() if isinstance(one, Option)}
     given = {name: one for name, one in settings.items() if name not in told}
 
     def made(function: Callable[..., None]) -> click.Command:
         parameters, call = _spread(function, told)
-        own = {"context_settings": SETTINGS, **given}
-        return cls(function.__name__, callback=call, params=parameters, help=help, **own)
+        needs = any(one.required and not one.envvar for one in parameters)
+        own: dict[str, Any] = {
+            "help": inspect.cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n"),
+            "context_settings": SETTINGS,
+            "no_args_is_help": needs,
+        }
+        return cls(function.__name__, callback=call, params=parameters, **own | given)
 
     return made
 

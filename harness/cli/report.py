@@ -19,31 +19,8 @@ from harness.report import asv_page, files
 from harness.report.measured import Measured
 from harness.verdicts.error_rates import use_those_of
 
-HELP = """Write one HTML file with figures and tables of everything that was measured.
-
-\b
-  harness report                             results/ into report.html
-  harness report RESULTS -o out/report.html  another results tree, or one records file
-  harness report --into .asv/html            beside asv's pages, each linked to the other;
-                                             after `asv publish`, which writes its own anew
-  harness report --asv https://host/bench/   with a link to asv's pages elsewhere
-  harness report --figures docs/figures --png
-                                             each figure as SVG, and as PNG, too
-
-\b
-The file works offline and loads nothing. In it: where the time goes by stage, inside of compiles by
-XLA's passes, what changed since the time before and why, history and change points, scaling, cold
-against warm start, XLA against the baselines with the roofline, program facts, environment, and the
-limits of the numbers. What has not been measured says so, and names the command that measures it.
-Needs the extra `figures`: pip install 'jax-harness[figures]'.
-
-\b
-Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.
-"""
-
 
 @options.command(
-    HELP,
     output=Option("--output", "-o", help="The file. [default: report.html]"),
     asv=Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path."),
     into=Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
@@ -59,7 +36,27 @@ def report(
     figures: Path | None = None,
     png: bool = False,
 ) -> None:
-    """Write the report, and link it with asv's pages."""
+    r"""Write one HTML file with figures and tables of everything that was measured.
+
+    \b
+      harness report                             results/ into report.html
+      harness report RESULTS -o out/report.html  another results tree, or one records file
+      harness report --into .asv/html            beside asv's pages, each linked to the other;
+                                                 after `asv publish`, which writes its own anew
+      harness report --asv https://host/bench/   with a link to asv's pages elsewhere
+      harness report --figures docs/figures --png
+                                                 each figure as SVG, and as PNG, too
+
+    \b
+    The file works offline and loads nothing. In it: where the time goes by stage, inside of
+    compiles by XLA's passes, what changed since the time before and why, history and change points,
+    scaling, cold against warm start, XLA against the baselines with the roofline, program facts,
+    environment, and the limits of the numbers. What has not been measured says so, and names the
+    command that measures it. Needs the extra `figures`: pip install 'jax-harness[figures]'.
+
+    \b
+    Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.
+    """
     files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")

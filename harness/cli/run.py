@@ -38,25 +38,8 @@ from harness.stages.scenarios import registry as scenarios
 MOST_RETRIED = 5
 """So many records that were begun more than once are told one by one."""
 
-HELP = """Measure workloads in processes of their own; a run that was stopped resumes.
-
-\b
-  harness run --effort quick                      all of benchmarks/, each case once
-  harness run Gelu BlackScholes --case size=1024  some workloads, one size
-  harness run --scenario cold --scenario warm     what the persistent cache saves
-  harness run --target gpu:h200                   compiled for a device that is not here
-
-How long it will take is told first, as far as earlier runs tell. What the results hold of the same
-code is reused, whole processes only; `harness show` prints the table, `harness compare` judges two
-commits. docs/method.md says how numbers are taken.
-
-Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured; 5
-the fleet cannot be used; 130 interrupted (what was finished is kept).
-"""
-
 
 @options.command(
-    HELP,
     first_calls=Option(
         metavar="N",
         min=0,
@@ -140,7 +123,21 @@ def run(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
-    """Measure what is asked for, and print the table of stages."""
+    r"""Measure workloads in processes of their own; a run that was stopped resumes.
+
+    \b
+      harness run --effort quick                      all of benchmarks/, each case once
+      harness run Gelu BlackScholes --case size=1024  some workloads, one size
+      harness run --scenario cold --scenario warm     what the persistent cache saves
+      harness run --target gpu:h200                   compiled for a device that is not here
+
+    How long it will take is told first, as far as earlier runs tell. What the results hold of the
+    same code is reused, whole processes only; `harness show` prints the table, `harness compare`
+    judges two commits. docs/method.md says how numbers are taken.
+
+    Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured;
+    5 the fleet cannot be used; 130 interrupted (what was finished is kept).
+    """
     _check_on(on, each_machine, wait_for_workers, store, keep_programs, machine)
     if on and from_snapshot:
         raise UsageError(

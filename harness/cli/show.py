@@ -28,21 +28,8 @@ Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
        harness.load("results")                what was measured last, in pandas"""
 
-HELP = """Print the table of stages.
-
-\b
-  harness show                       what was measured last, on each machine
-  harness show -s Gelu --facts       some workloads, and what was built of them
-  harness show --all --format csv    every commit and environment, all columns
-  harness show --why                 which code each row stands for
-
-The columns of csv and json are those of docs/frame.md.
-Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
-"""
-
 
 @options.command(
-    HELP,
     latest=Option(
         "--latest/--all", help="Only what was measured last, or every commit and environment."
     ),
@@ -68,7 +55,17 @@ def show(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
-    """Print the newest rows of each machine, or all."""
+    r"""Print the table of stages.
+
+    \b
+      harness show                       what was measured last, on each machine
+      harness show -s Gelu --facts       some workloads, and what was built of them
+      harness show --all --format csv    every commit and environment, all columns
+      harness show --why                 which code each row stands for
+
+    The columns of csv and json are those of docs/frame.md.
+    Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
+    """
     with warnings_said():
         frame = everything(results.path)  # warns where there is nothing
     if frame.empty:

@@ -11,26 +11,8 @@ from harness.records.environment import machine_name
 from harness.records.printable import printable
 from harness.records.store import machine_folder
 
-HELP = """Sign the results of this machine, for those who read no others.
-
-\b
-  ssh-keygen -t ed25519 -f results_key       a key of one's own
-  harness sign --key results_key             sign what results/MACHINE/ holds now
-  HARNESS_SIGNERS=signers harness report     read signed results only
-
-\b
-`signers` is a file of lines: for which machines which key may sign (* stands for any text):
-  box,ci-* namespaces="jax-harness" ssh-ed25519 AAAA...
-
-What is measured later is signed by another `harness sign`. docs/reliability.md has the rest.
-
-\b
-Exit codes: 0 fine; 2 there is no such key, or no results; 4 the list cannot be written.
-"""
-
 
 @options.command(
-    HELP,
     key=Option(
         metavar="FILE", envvar=signatures.KEY, help="A private key, as ssh-keygen makes it."
     ),
@@ -38,6 +20,21 @@ Exit codes: 0 fine; 2 there is no such key, or no results; 4 the list cannot be 
 def sign(
     key: Path, results: options.ResultsTree = Path("results"), machine: options.Machine = None
 ) -> None:
-    """Sign a machine's folder."""
+    r"""Sign the results of this machine, for those who read no others.
+
+    \b
+      ssh-keygen -t ed25519 -f results_key       a key of one's own
+      harness sign --key results_key             sign what results/MACHINE/ holds now
+      HARNESS_SIGNERS=signers harness report     read signed results only
+
+    \b
+    `signers` is a file of lines: for which machines which key may sign (* stands for any text):
+      box,ci-* namespaces="jax-harness" ssh-ed25519 AAAA...
+
+    What is measured later is signed by another `harness sign`. docs/reliability.md has the rest.
+
+    \b
+    Exit codes: 0 fine; 2 there is no such key, or no results; 4 the list cannot be written.
+    """
     folder = machine_folder(results, machine or machine_name())
     print(printable(f"{signatures.sign(folder, key)} files of {folder} signed."))

@@ -23,23 +23,8 @@ from harness.records.units import ratio_text, seconds_text, size_text
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
-HELP = """Try what the cache would save a program: each setting, on a directory of its own.
-
-\b
-  harness cache advise -- python train.py --steps 1
-  harness cache advise --starts 5 --format markdown -o advice.md -- python train.py
-
-The program runs once to fill each directory, then --starts times on what that left, the settings
-in turns: let it do as little as a start needs. What it prints is not shown, and your own cache is
-not touched.
-
-Exit codes: 0 fine; 2 wrong usage; 3 the program failed; 4 it compiled nothing.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
@@ -55,7 +40,18 @@ def advise(
     as_json: AsJson = False,
     output: Output,
 ) -> None:
-    """Try settings of the cache on a program."""
+    r"""Try what the cache would save a program: each setting, on a directory of its own.
+
+    \b
+      harness cache advise -- python train.py --steps 1
+      harness cache advise --starts 5 --format markdown -o advice.md -- python train.py
+
+    The program runs once to fill each directory, then --starts times on what that left, the
+    settings in turns: let it do as little as a start needs. What it prints is not shown, and your
+    own cache is not touched.
+
+    Exit codes: 0 fine; 2 wrong usage; 3 the program failed; 4 it compiled nothing.
+    """
     command = programs.command_of(words, "harness cache advise -- python train.py")
     with temporary_folder() as folder, measuring(say):
         tried = advice.advise(command, Path(folder), starts, say, seed)

@@ -28,26 +28,11 @@ from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 from harness.targets.host import installed
 
-HELP = """Find what ails a cache, and say what to do about it.
-
-\b
-  harness cache doctor ~/.cache/jax
-  harness cache doctor ~/.cache/jax --load --quarantine    look closely, and mend it
-
-Nothing is ever deleted. --quarantine moves what is proven bad (empty, torn, garbage, another
-program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the next
-run of a program compiles and writes it anew. What a healthy run still hits stays.
-
-Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
-this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving counts.
-"""
-
 PER_KIND = 10
 """So many findings of a kind are printed."""
 
 
 @options.command(
-    HELP,
     quarantine=Option(help="Move bad entries aside, into a folder in DIR."),
     settle=Option(
         metavar="SECONDS",
@@ -86,7 +71,20 @@ def doctor(
     as_json: AsJson = False,
     output: Output,
 ) -> None:
-    """Find what ails a cache, and say what to do about it."""
+    r"""Find what ails a cache, and say what to do about it.
+
+    \b
+      harness cache doctor ~/.cache/jax
+      harness cache doctor ~/.cache/jax --load --quarantine    look closely, and mend it
+
+    Nothing is ever deleted. --quarantine moves what is proven bad (empty, torn, garbage, another
+    program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the
+    next run of a program compiles and writes it anew. What a healthy run still hits stays.
+
+    Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
+    this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving
+    counts.
+    """
     place = open_directory(directory)
     local = isinstance(place, LocalDirectory)
     if quarantine:

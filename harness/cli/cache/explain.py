@@ -17,29 +17,25 @@ from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode
 from harness.records.units import counted, some
 
-HELP = """Say, module by module, which part of the key changed between two runs, and how.
-
-\b
-  harness cache ledger -o a.jsonl -- python train.py
-  harness cache ledger -o b.jsonl -- python train.py
-  harness cache explain a.jsonl b.jsonl
-
-Exit codes: 0 fine; 2 wrong usage; 4 no compile request.
-"""
-
 MOST_NAMES = 3
 """So many modules of one verdict are named."""
 
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     a=Argument(metavar="A", help="The ledger of the run that compiled."),
     b=Argument(metavar="B", help="The ledger of the run that missed."),
     everything=Option("--all", help="Show the modules that hit as well."),
 )
 def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> None:
-    """Compare two ledgers and write what changed."""
+    r"""Say, module by module, which part of the key changed between two runs, and how.
+
+    \b
+      harness cache ledger -o a.jsonl -- python train.py
+      harness cache ledger -o b.jsonl -- python train.py
+      harness cache explain a.jsonl b.jsonl
+
+    Exit codes: 0 fine; 2 wrong usage; 4 no compile request.
+    """
     runs = read(a), read(b)
     modules = explain_runs(*runs)
     shown = [one for one in modules if everything or one.status != "hit"]

@@ -29,19 +29,8 @@ SORTS: dict[str, Callable[[Entry], Any]] = {
 KEY_DIGITS = 12
 MOST_NAMES = 5
 
-HELP = """List every entry of a cache, without importing JAX or the program.
-
-\b
-  harness cache inspect ~/.cache/jax
-  harness cache inspect ~/.cache/jax --sort age --limit 0
-  harness cache inspect ~/.cache/jax --max-size 100000000    what that cap would evict
-
-Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
-"""
-
 
 @options.command(
-    HELP,
     sort=Option(help=f"Order of the rows: {', '.join(SORTS)}."),
     limit=Option(min=0, help="Rows to print; 0 for all."),
 )
@@ -54,7 +43,15 @@ def inspect(
     as_json: AsJson = False,
     output: Output,
 ) -> None:
-    """List every entry of a cache, readable or not."""
+    r"""List every entry of a cache, without importing JAX or the program.
+
+    \b
+      harness cache inspect ~/.cache/jax
+      harness cache inspect ~/.cache/jax --sort age --limit 0
+      harness cache inspect ~/.cache/jax --max-size 100000000    what that cap would evict
+
+    Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
+    """
     if sort not in SORTS:
         raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")
     survey = surveys.survey(open_directory(directory))

@@ -21,22 +21,8 @@ from harness.frame.export import parquet
 from harness.records.files import replaced
 from harness.watch import programs
 
-HELP = """Say what the persistent cache did for a program, request by request.
-
-\b
-  harness cache ledger -o run.jsonl -- python train.py --steps 10
-  harness cache ledger run.jsonl
-
-The program runs unchanged, with its own input, output and exit code; every Python that it starts
-and that inherits PYTHONPATH is followed.
-
-Exit codes: the program's own; of ledgers 0, or 4 where no compile request is in them.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="FILE... | PROGRAM [ARG]...",
@@ -63,7 +49,17 @@ def ledger(
     earlier: list[Path] | None = None,
     frame: Path | None = None,
 ) -> None:
-    """Run a program under a ledger, or print what ledgers add up to."""
+    r"""Say what the persistent cache did for a program, request by request.
+
+    \b
+      harness cache ledger -o run.jsonl -- python train.py --steps 10
+      harness cache ledger run.jsonl
+
+    The program runs unchanged, with its own input, output and exit code; every Python that it
+    starts and that inherits PYTHONPATH is followed.
+
+    Exit codes: the program's own; of ledgers 0, or 4 where no compile request is in them.
+    """
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
             raise UsageError(f"--frame {frame}: a file that ends in .csv or .parquet was expected.")

@@ -23,38 +23,11 @@ from harness.targets.host import installed
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
-PACK_HELP = """Put the entries that a program needs into one file: it is run, and they are those.
-
-\b
-  harness cache pack -o cache.zip -- python train.py --steps 1
-  harness cache pack -o cache.zip --ledger run.jsonl
-
-\b
-Run here, the program writes every entry, however short its compile
-(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0), unless that variable or the program says otherwise.
-Exit codes: 0; 6 packed, and something that it compiles is not in the file; 5 it used no cache;
-the program's own where it fails.
-"""
-
-UNPACK_HELP = """Unpack a cache where it is needed; each entry is verified first.
-
-\b
-  harness cache unpack cache.zip ~/.cache/jax
-
-\b
-What no program could hit there is left out, and said: another jaxlib, another processor, a key that
-holds another path. What the directory has already stays. Programs may run meanwhile. An entry is
-code that JAX will run: unpack what you trust.
-Exit codes: 0; 6 something is left out; 2 it is no pack; 5 DIR cannot be written.
-"""
-
 SHOWN = 5
 """So many modules are named for each reason."""
 
 
 @options.command(
-    PACK_HELP,
-    no_args_is_help=True,
     context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="[PROGRAM [ARG]...]",
@@ -73,7 +46,19 @@ def pack(
     ledger: Path | None = None,
     directory: Path | None = None,
 ) -> None:
-    """Pack the entries that a program needs."""
+    r"""Put the entries that a program needs into one file: it is run, and they are those.
+
+    \b
+      harness cache pack -o cache.zip -- python train.py --steps 1
+      harness cache pack -o cache.zip --ledger run.jsonl
+
+    \b
+    Run here, the program writes every entry, however short its compile
+    (JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0), unless that variable or the program says
+    otherwise.
+    Exit codes: 0; 6 packed, and something that it compiles is not in the file; 5 it used no cache;
+    the program's own where it fails.
+    """
     if bool(words) == (ledger is not None):
         raise UsageError(
             "Give either a program after --, or --ledger with the ledger of a run: "
@@ -105,8 +90,6 @@ def _variables(directory: Path | None) -> dict[str, str]:
 
 
 @options.command(
-    UNPACK_HELP,
-    no_args_is_help=True,
     file=Argument(metavar="FILE", help="What `pack` wrote."),
     jaxlib=Option(
         metavar="RELEASE",
@@ -121,7 +104,17 @@ def unpack(
     as_json: AsJson = False,
     output: Output,
 ) -> None:
-    """Unpack a cache, and verify each entry."""
+    r"""Unpack a cache where it is needed; each entry is verified first.
+
+    \b
+      harness cache unpack cache.zip ~/.cache/jax
+
+    \b
+    What no program could hit there is left out, and said: another jaxlib, another processor, a key
+    that holds another path. What the directory has already stays. Programs may run meanwhile. An
+    entry is code that JAX will run: unpack what you trust.
+    Exit codes: 0; 6 something is left out; 2 it is no pack; 5 DIR cannot be written.
+    """
     if "://" in directory:
         raise UsageError(
             f"unpack writes to this machine only, and {directory} is elsewhere: unpack into a "

@@ -20,18 +20,6 @@ from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, counted, size_text
 
-HELP = """Remove what a cache can do without. Without --yes it only says what would go.
-
-\b
-  harness cache prune DIR --max-size 10GB              the longest unused, until the rest fits
-  harness cache prune DIR --unused 30d --yes           what nobody used for a month
-  harness cache prune DIR --jax 0.10.2 --ledger runs/  what that release wrote, as ledgers tell
-
-\b
-Several limits: what meets all of them goes. It is safe beside running programs: an entry goes in
-one step, under JAX's own lock where there is a size cap, and one younger than a minute stays.
-"""
-
 SHOWN = 20
 """So many entries are listed."""
 
@@ -41,7 +29,6 @@ _TIMES_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31557600}
 
 
 @options.command(
-    HELP,
     max_size=Option(metavar="SIZE", help="As many go as leave this: 500MB, 10GB."),
     unused=Option(metavar="TIME", help="Not used for so long: 12h, 30d, 1y."),
     age=Option(metavar="TIME", help="Written so long ago."),
@@ -65,7 +52,18 @@ def prune(
     as_json: AsJson = False,
     output: Output,
 ) -> None:
-    """Remove what a cache can do without."""
+    r"""Remove what a cache can do without. Without --yes it only says what would go.
+
+    \b
+      harness cache prune DIR --max-size 10GB              the longest unused, until the rest fits
+      harness cache prune DIR --unused 30d --yes           what nobody used for a month
+      harness cache prune DIR --jax 0.10.2 --ledger runs/  what that release wrote, as ledgers tell
+
+    \b
+    Several limits: what meets all of them goes. It is safe beside running programs: an entry goes
+    in one step, under JAX's own lock where there is a size cap, and one younger than a minute
+    stays.
+    """
     if bool(jax) != bool(ledgers):
         raise UsageError(
             "--jax and --ledger belong together: an entry does not hold the release that wrote it, "

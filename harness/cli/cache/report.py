@@ -22,27 +22,11 @@ from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, size_text, some
 
-HELP = """Report the newest of several runs: what it lost, where and why, beside the last good one.
-
-\b
-  harness cache report monday.jsonl tuesday.jsonl
-  harness cache report runs/* --format markdown -o cache.md
-  harness cache report runs/* --fail-under 90
-
-\b
-Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
-itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one with
-two variables, which `harness cache ledger --variables FOLDER` prints.
-Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 4 no compile request.
-"""
-
 SHOWN = 15
 """So many modules, runs and causes are shown."""
 
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     ledgers=Argument(metavar="LEDGER...", help="A run each."),
     fail_under=Option(
         metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
@@ -51,7 +35,19 @@ SHOWN = 15
 def report(
     *, ledgers: list[Path], fail_under: float | None = None, as_json: AsJson = False, output: Output
 ) -> None:
-    """Report what the cache did in the newest of several runs."""
+    r"""Report the newest of several runs: what it lost, where and why, beside the last good one.
+
+    \b
+      harness cache report monday.jsonl tuesday.jsonl
+      harness cache report runs/* --format markdown -o cache.md
+      harness cache report runs/* --fail-under 90
+
+    \b
+    Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
+    itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one
+    with two variables, which `harness cache ledger --variables FOLDER` prints.
+    Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 4 no compile request.
+    """
     if len(set(ledgers)) < len(ledgers):
         twice = next(path for path in ledgers if ledgers.count(path) > 1)
         raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")

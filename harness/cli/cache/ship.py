@@ -24,20 +24,6 @@ from harness.ship import cases, own_program, routes
 from harness.ship import symbolic as sizes
 from harness.watch import programs
 
-HELP = """Which way should I ship this? The time to the first result, and the bytes, by every way.
-
-\b
-  harness cache ship MultiHeadAttention             a workload
-  harness cache ship -- python train.py --steps 1   a program: its most expensive jitted function
-  harness cache ship train_step -- python train.py  one that is named
-
-A program runs 5 times and --processes times by each of 7 paths: let it do as little as a start
-needs. What it prints is not shown.
-
-Exit codes: 0 fine; 2 wrong usage; 3 a path was taken and not proven, or the program failed; 4 there
-is nothing to ship.
-"""
-
 
 class _WithProgram(Command):
     """Keeps `--` among the words, which tells a program from a workload."""
@@ -50,8 +36,6 @@ class _WithProgram(Command):
 
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     cls=_WithProgram,
     words=Argument(
         metavar="WORKLOAD | [FUNCTION] -- PROGRAM [ARG]...",
@@ -81,7 +65,19 @@ def ship(
     benchmarks: Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
-    """Start a case or a program by every way to ship it, or export a case once for all sizes."""
+    r"""Which way should I ship this? The time to the first result, and the bytes, by every way.
+
+    \b
+      harness cache ship MultiHeadAttention             a workload
+      harness cache ship -- python train.py --steps 1   a program: its dearest jitted function
+      harness cache ship train_step -- python train.py  one that is named
+
+    A program runs 5 times and --processes times by each of 7 paths: let it do as little as a start
+    needs. What it prints is not shown.
+
+    Exit codes: 0 fine; 2 wrong usage; 3 a path was taken and not proven, or the program failed; 4
+    there is nothing to ship.
+    """
     if figure is not None:  # before minutes of measuring
         if symbolic is not None:
             raise UsageError("--figure draws the paths, and --symbolic takes none: leave one out.")

@@ -21,18 +21,16 @@ AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year",
 LARGEST = 8
 """So many modules are shown."""
 
-HELP = """A cache in one screen: how large, how old, for whom, and what is the most of it.
 
-\b
-  harness cache stats ~/.cache/jax
-
-Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
-"""
-
-
-@options.command(HELP)
+@options.command()
 def stats(*, directory: CacheDirectory, as_json: AsJson = False, output: Output) -> None:
-    """Show what a cache adds up to."""
+    r"""A cache in one screen: how large, how old, for whom, and what is the most of it.
+
+    \b
+      harness cache stats ~/.cache/jax
+
+    Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
+    """
     seen = surveys.survey(open_directory(directory))
     groups = {
         "last of use": _sums(seen.entries, lambda entry: _age(seen.taken_at - used_at(entry))),

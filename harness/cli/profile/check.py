@@ -22,35 +22,8 @@ from harness.records.units import counted
 
 MOST_ROWS = 15
 
-HELP = """Fail where a program builds more than a budget file allows.
-
-\b
-  harness profile -o now -- python train.py            record
-  harness profile check now --write budgets.toml       a budget from what was seen
-  harness profile check now --budget budgets.toml      hold a profile against it
-  harness profile check now --budget pyproject.toml    its [tool.harness.budget] tables
-
-\b
-  [total]                          # everything together
-  max_compiles = 40
-  max_eager = 100                  # JAX's own functions, called outside jax.jit
-  [default]                        # each function that has no table of its own
-  max_compiles = 3
-  [functions."train.py:loss"]      # a name, or an expression of all of it
-  max_compiles = 1
-
-Limits: max_compiles (compiled or loaded from the persistent cache), max_traces, max_lowers,
-max_builds, max_eager, max_unexplained, and max_compile_seconds, which depends on the machine.
-
-\b
-Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not understood;
-4 no profile.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     budget=Option(metavar="FILE", help="The budget file."),
     write=Option(metavar="FILE", help="Write a budget that it just keeps to."),
     force=Option(help="With --write: replace a file that is there."),
@@ -58,7 +31,30 @@ Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not
 def check(
     folder: Folder, budget: Path | None = None, write: Path | None = None, force: bool = False
 ) -> None:
-    """Check a profile against budgets."""
+    r"""Fail where a program builds more than a budget file allows.
+
+    \b
+      harness profile -o now -- python train.py            record
+      harness profile check now --write budgets.toml       a budget from what was seen
+      harness profile check now --budget budgets.toml      hold a profile against it
+      harness profile check now --budget pyproject.toml    its [tool.harness.budget] tables
+
+    \b
+      [total]                          # everything together
+      max_compiles = 40
+      max_eager = 100                  # JAX's own functions, called outside jax.jit
+      [default]                        # each function that has no table of its own
+      max_compiles = 3
+      [functions."train.py:loss"]      # a name, or an expression of all of it
+      max_compiles = 1
+
+    Limits: max_compiles (compiled or loaded from the persistent cache), max_traces, max_lowers,
+    max_builds, max_eager, max_unexplained, and max_compile_seconds, which depends on the machine.
+
+    \b
+    Exit codes: 0 within the budget; 1 over it; 2 wrong usage, or a file that is not understood;
+    4 no profile.
+    """
     if (budget is None) == (write is None):
         raise UsageError("Give --budget FILE to check, or --write FILE to make a budget.")
     if force and write is None:

@@ -26,32 +26,29 @@ MOST_ROWS = 30
 WORDS = ("function", "", "causes", "together")
 """Columns of words; the others are numbers."""
 
-HELP = """Say what changed from profile A to profile B: functions, causes, totals, settings.
-
-\b
-  harness profile -o before -- python train.py
-  harness profile -o after -- python train.py --new
-  harness profile diff before after
-  harness profile diff before after --format markdown -o comment.md
-
-Functions are told apart by file and qualified name, wherever the line; one that was renamed is new
-and gone. Counts, causes and bytes are exact. Seconds are of one run each and have no error bar:
-they are shown, and never called a change (`harness compare` judges times, of several processes).
-
-It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without a profile).
-`harness profile check` is the one that fails.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     a=Argument(metavar="A", help="The profile to compare with."),
     b=Argument(metavar="B", help="The profile that is compared."),
     every=Option("--all", help="List every function, also those that are the same."),
 )
 def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
-    """Compare two profiles."""
+    r"""Say what changed from profile A to profile B: functions, causes, totals, settings.
+
+    \b
+      harness profile -o before -- python train.py
+      harness profile -o after -- python train.py --new
+      harness profile diff before after
+      harness profile diff before after --format markdown -o comment.md
+
+    Functions are told apart by file and qualified name, wherever the line; one that was renamed is
+    new and gone. Counts, causes and bytes are exact. Seconds are of one run each and have no error
+    bar: they are shown, and never called a change (`harness compare` judges times, of several
+    processes).
+
+    It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without a profile).
+    `harness profile check` is the one that fails.
+    """
     difference = compare(read(a), read(b))
     page = _page(difference, every, output.format is Format.markdown)
     output.show(page, frame(difference), document(difference))

@@ -13,35 +13,8 @@ from harness.profiles.recorded import read
 from harness.profiles.trace import write as write_trace
 from harness.report import files
 
-REPORT = """Write one HTML file of a profile: timeline, causes, tree of call sites, tables.
-
-\b
-  harness profile report FOLDER                       FOLDER/profile.html
-  harness profile report FOLDER -o out/profile.html
-  harness profile report FOLDER --figures DIR --png   each figure as SVG, and as PNG, too
-
-\b
-The file works offline and loads nothing. It contains paths, names of arguments and values of
-static arguments: look through it before you give it away.
-Needs the extra `figures`: pip install 'jax-harness[figures]'.
-"""
-
-TRACE = """Write a profile as a trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
-
-\b
-  harness profile trace FOLDER                    FOLDER/trace.json.gz
-  harness profile trace FOLDER -o trace.json
-
-\b
-In it: processes and threads, builds with their stages inside, what each was called with, where and
-why; what the persistent cache answered; emptied caches; bytes of executables. The file is packed
-with gzip if its name ends in .gz. It contains paths and values of static arguments.
-"""
-
 
 @options.command(
-    REPORT,
-    no_args_is_help=True,
     output=Option("--output", "-o", help="The file. [default: FOLDER/profile.html]"),
     figures=Option(metavar="DIR", help="Write each figure as SVG into this folder."),
     png=Option(help="With --figures: as PNG, too."),
@@ -49,7 +22,18 @@ with gzip if its name ends in .gz. It contains paths and values of static argume
 def report(
     folder: Folder, output: Path | None = None, figures: Path | None = None, png: bool = False
 ) -> None:
-    """Write the report."""
+    r"""Write one HTML file of a profile: timeline, causes, tree of call sites, tables.
+
+    \b
+      harness profile report FOLDER                       FOLDER/profile.html
+      harness profile report FOLDER -o out/profile.html
+      harness profile report FOLDER --figures DIR --png   each figure as SVG, and as PNG, too
+
+    \b
+    The file works offline and loads nothing. It contains paths, names of arguments and values of
+    static arguments: look through it before you give it away.
+    Needs the extra `figures`: pip install 'jax-harness[figures]'.
+    """
     files.check_report()
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
@@ -64,11 +48,19 @@ def report(
 
 
 @options.command(
-    TRACE,
-    no_args_is_help=True,
     output=Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
 )
 def trace(folder: Folder, output: Path | None = None) -> None:
-    """Write the trace."""
+    r"""Write a profile as a trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
+
+    \b
+      harness profile trace FOLDER                    FOLDER/trace.json.gz
+      harness profile trace FOLDER -o trace.json
+
+    \b
+    In it: processes and threads, builds with their stages inside, what each was called with, where
+    and why; what the persistent cache answered; emptied caches; bytes of executables. The file is
+    packed with gzip if its name ends in .gz. It contains paths and values of static arguments.
+    """
     output = output or folder / "trace.json.gz"
     say(f"{output}: {write_trace(read(folder), output)} events")

@@ -20,32 +20,29 @@ from harness.profiles.recorded import read
 from harness.profiles.trials import Trial
 from harness.records.units import counted, seconds_text
 
-HELP = """Try remedies that need no edit of the program: what do they save?
-
-\b
-  harness profile -o FOLDER -- python train.py --steps 10
-  harness profile try FOLDER
-
-The program runs again as it is, then once with each remedy, in the folder and with the arguments
-of the profile; what it prints is not shown. Let it do as little as shows the builds, and nothing
-that may not be done twice.
-
-Tried are: a static number becomes a dynamic argument, where the function works on it so; an
-argument that is sometimes weakly typed always has its dtype; axes that vary are filled up with
-zeros to powers of two (the results are others, so only building is compared: mask them in your
-own code); the persistent cache, in a folder of its own. What else there is, is named.
-
-Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, or nothing to try.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     most=Option(min=1, help="How many remedies, those that save most first."),
 )
 def try_(*, folder: Folder, most: int = 5, output: Output) -> None:
-    """Try remedies."""
+    r"""Try remedies that need no edit of the program: what do they save?
+
+    \b
+      harness profile -o FOLDER -- python train.py --steps 10
+      harness profile try FOLDER
+
+    The program runs again as it is, then once with each remedy, in the folder and with the
+    arguments of the profile; what it prints is not shown. Let it do as little as shows the builds,
+    and nothing that may not be done twice.
+
+    Tried are: a static number becomes a dynamic argument, where the function works on it so; an
+    argument that is sometimes weakly typed always has its dtype; axes that vary are filled up with
+    zeros to powers of two (the results are others, so only building is compared: mask them in your
+    own code); the persistent cache, in a folder of its own. What else there is, is named.
+
+    Exit codes: 0 fine; 2 wrong usage, or the program fails as it is; 4 no profile, or nothing to
+    try.
+    """
     profile = read(folder)
     found, left = trials.of(profile)
     if not found:

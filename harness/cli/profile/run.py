@@ -14,24 +14,8 @@ from harness.cli.lazy import SETTINGS
 from harness.cli.parameter import Argument, Option
 from harness.watch import programs
 
-HELP = """Run a program and say where its time went, and why it compiled what it compiled.
-
-\b
-  harness profile -- python train.py --steps 10
-  harness profile -o FOLDER -- train.py              a .py file, -m MODULE, -c CODE, python's flags
-  harness profile -- pytest tests                    any command that is a Python program
-  harness profile --budget budgets.toml -- train.py  exit code 1 where more is compiled than allowed
-
-The program runs unchanged: its own interpreter, arguments, input, output and signals. What is said
-of it goes to standard error, and its exit code is kept: 128 + n where signal n ended it.
-Followed are the Python processes that it starts, forks, or becomes by exec, as long as they inherit
-PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment is cleared.
-"""
-
 
 @options.command(
-    HELP,
-    no_args_is_help=True,
     context_settings={**SETTINGS, "allow_interspersed_args": False},
     words=Argument(
         metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
@@ -63,7 +47,20 @@ def run(
     inside: bool = False,
     sample: float = 25.0,
 ) -> None:
-    """Run a program and profile it."""
+    r"""Run a program and say where its time went, and why it compiled what it compiled.
+
+    \b
+      harness profile -- python train.py --steps 10
+      harness profile -o FOLDER -- train.py              a .py file, -m MODULE, -c CODE or flags
+      harness profile -- pytest tests                    any command that is a Python program
+      harness profile --budget budgets.toml -- train.py  exit code 1 where too much is compiled
+
+    The program runs unchanged: its own interpreter, arguments, input, output and signals. What is
+    said of it goes to standard error, and its exit code is kept: 128 + n where signal n ended it.
+    Followed are the Python processes that it starts, forks, or becomes by exec, as long as they
+    inherit PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment is
+    cleared.
+    """
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if budget is not None or report is not None:

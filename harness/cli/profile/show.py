@@ -46,8 +46,7 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 
 
 @options.command(
-    HELP.format(tables=_ABOUT),
-    no_args_is_help=True,
+    help=HELP.format(tables=_ABOUT),
     table=Option("--table", "-t", help="Which table."),
 )
 def show(*, folder: Folder, table: Table | None = None, output: Output) -> None:
