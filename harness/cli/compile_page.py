@@ -13,8 +13,8 @@ from harness.ir.build import BuiltTexts
 from harness.ir.growth import Growth
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.groups import REST
 from harness.program.compiler.inside import Inside, PassBranch, Remedy
+from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text
 
 MOST_ROWS = 15

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import re
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -11,6 +14,8 @@ from types import FrameType
 from harness.program.fact import Fact
 
 _OURS = f"{Path(__file__).parents[1]}/"
+_LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<(?:frozen |string>|__array_function)")
+_STANDARD = tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
 
 
 def calls(step: Callable[[], object]) -> int:
@@ -48,6 +53,12 @@ def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], N
 def is_ours(file: str) -> bool:
     """Tell whether code is of the harness."""
     return file.startswith(_OURS)
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Tell whether a file is the user's: of no installed distribution, Python's, nor ours."""
+    return not (_LIBRARIES.search(file) or file.startswith(_STANDARD) or is_ours(file))
 
 
 def _calls(doing: str, rank: int) -> Fact:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.declare.names import RESERVED_AXES
-from harness.program import calls, cost, hlo, hlo_counts, jaxpr, stablehlo
+from harness.program import calls, cost, hlo, jaxpr, stablehlo
 from harness.program.fact import Fact, Source
 
 FACTS: dict[str, Fact] = {
@@ -21,12 +21,12 @@ FACTS: dict[str, Fact] = {
         jaxpr.EQUATIONS,
         stablehlo.OPERATIONS,
         stablehlo.BYTES,
-        hlo_counts.INSTRUCTIONS,
-        hlo_counts.FUSIONS,
-        hlo_counts.CUSTOM_CALLS,
-        hlo_counts.WHILE_LOOPS,
-        hlo_counts.COLLECTIVES,
-        hlo_counts.LAUNCHES,
+        hlo.INSTRUCTIONS,
+        hlo.FUSIONS,
+        hlo.CUSTOM_CALLS,
+        hlo.WHILE_LOOPS,
+        hlo.COLLECTIVES,
+        hlo.LAUNCHES,
         *cost.COSTS,
         *cost.MEMORY,
     )

@@ -28,10 +28,10 @@ import msgspec
 from harness import targets
 from harness.declare import discovery
 from harness.declare.workload import SEVERAL_DEVICES, enumerate_cases, name_of, skip_reason
-from harness.program.compiler.groups import GROUPS
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import recorded
 from harness.program.compiler.times import compile_times
+from harness.program.compiler.tree import GROUPS
 from harness.records.markdown import table_lines
 from harness.stages.build import Build
 from harness.stages.prepared import prepare

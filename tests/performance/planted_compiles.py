@@ -19,7 +19,7 @@ from typing import Any
 
 from harness.cli.compile_page import LEAST_SAVED
 from harness.declare import location
-from harness.program.compiler.groups import REST
+from harness.program.compiler.tree import REST
 from tests.performance.command import options, took
 from tests.sweeps import SUITES
 

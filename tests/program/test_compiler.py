@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program.compiler import lines, recording
-from harness.program.compiler.groups import (
+from harness.program.compiler import recording
+from harness.program.compiler.inside import SourceLine, inside, source_lines
+from harness.program.compiler.recording import Untraceable
+from harness.program.compiler.tree import (
     AUTOTUNING,
     CUBIN,
     FUSION,
@@ -16,11 +18,9 @@ from harness.program.compiler.groups import (
     LLVM,
     PASSES,
     REST,
+    CompileEvent,
     group_of,
 )
-from harness.program.compiler.inside import inside
-from harness.program.compiler.recording import Untraceable
-from harness.program.compiler.tree import CompileEvent
 
 
 def planted(x):
@@ -183,15 +183,15 @@ ENTRY %main (x: f32[8]) -> f32[8] {
 @pytest.mark.parametrize(
     ("text", "name", "place"),
     [
-        (OLD, "tanh.1", lines.SourceLine("jit(f)/tanh", "", "a.py", 12)),
-        (FUSED, "cos.1", lines.SourceLine("jit(f)/cos", "f", "mine.py", 9)),
-        (FUSED, "fusion", lines.SourceLine("jit(f)/cos", "f", "mine.py", 9)),
+        (OLD, "tanh.1", SourceLine("jit(f)/tanh", "", "a.py", 12)),
+        (FUSED, "cos.1", SourceLine("jit(f)/cos", "f", "mine.py", 9)),
+        (FUSED, "fusion", SourceLine("jit(f)/cos", "f", "mine.py", 9)),
     ],
 )
 def test_the_line_of_an_instruction_is_the_users_innermost(text, name, place):
-    assert lines.SourceLines.read(text).of[name] == place
+    assert source_lines(text)[name] == place
 
 
 def test_text_without_metadata_has_no_places():
-    assert lines.SourceLines.read("").of == {}
-    assert lines.SourceLines.read("HloModule f\n").of == {}
+    assert source_lines("") == {}
+    assert source_lines("HloModule f\n") == {}

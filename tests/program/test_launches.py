@@ -8,7 +8,7 @@ import pytest
 from jax import lax
 
 from harness.program import hlo
-from harness.program.hlo_counts import launches
+from harness.program.hlo import launches
 
 KNOWN = ', backend_config={{"known_trip_count":{{"n":"{0}"}},"known_init_step":{{"init":"0"}}}}'
 

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program.compiler.groups import FOLDING
 from harness.program.compiler.inside import Inside, Kernel, PassBranch, PassGroup
 from harness.program.compiler.remedies import remedies
+from harness.program.compiler.tree import FOLDING
 
 
 def nothing(*xs):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from harness.profiles.figures import function_key
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
-from harness.program.compiler.groups import REST
 from harness.program.compiler.inside import Inside, inside
 from harness.program.compiler.recording import Untraceable, read
 from harness.program.compiler.times import CompileTime, compile_times
+from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text, share_text
 from harness.watch.compile_traces import SUFFIX, TEXT_SUFFIX
 from harness.watch.programs import INSIDE

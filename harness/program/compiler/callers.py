@@ -18,8 +18,7 @@ from typing import Any
 
 import msgspec
 
-from harness.program.calls import heard, is_ours
-from harness.program.compiler.lines import is_users
+from harness.program.calls import heard, is_ours, is_users
 from harness.program.jaxpr import nested
 
 _LIBRARY, _OURS, _USERS, _EQUATION = range(4)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
+from harness.program.calls import is_users
 from harness.program.compiler import tree
-from harness.program.compiler.groups import GROUPS, REST
-from harness.program.compiler.lines import SourceLine, SourceLines
-from harness.program.compiler.tree import CompileEvent, EventNode
+from harness.program.compiler.tree import GROUPS, REST, CompileEvent, EventNode
 
 _KERNEL = re.compile(r"^(?:XLA::TPU emitting for |Compiling IR:)(?P<name>\S+)$")
 _CPU_KERNEL = re.compile(r"^(?:__compute_module_(?P<old>.+)|(?P<name>.+)_kernel_module)$")
@@ -129,10 +129,10 @@ def kernel_of(event: CompileEvent) -> str | None:
 
 def kernels(root: EventNode, hlo: str) -> list[Kernel]:
     """Return the kernels of a compile, the dearest first."""
-    places = SourceLines.read(hlo)
+    places = source_lines(hlo)
     found = []
     for node, name in _outermost_kernels(root):
-        place = places.of.get(name) or places.of.get(name.rpartition(".")[0]) or SourceLine()
+        place = places.get(name) or places.get(name.rpartition(".")[0]) or SourceLine()
         inside = list(node.all())
         found.append(
             Kernel(
@@ -189,6 +189,93 @@ def _branch(nodes: Sequence[EventNode]) -> PassBranch:
         sum(node.busy_ns for node in nodes) / 1e9 + sum(one.threads_s for one in inside),
         inside,
     )
+
+
+# Which of the user's lines an instruction of optimised HLO comes from, as its metadata says
+
+_TABLE = re.compile(
+    r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n((?:\d+ .*\n)*)", re.MULTILINE
+)
+_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([^\s=]+) = .*?metadata=\{(.*)\}", re.MULTILINE)
+_COMPUTATION = re.compile(r"^%?([^\s(]+) \(.*\{\n((?: .*\n)*)\}", re.MULTILINE)
+_NAME = re.compile(r"^\s+(?:ROOT )?%?([^\s=]+) = ", re.MULTILINE)
+_CALLS = re.compile(r"^\s+(?:ROOT )?%?([^\s=]+) = .*?\bcalls=%?([^\s,]+)", re.MULTILINE)
+_OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+_OLD_PLACE = re.compile(r'source_file="((?:[^"\\]|\\.)*)".*?source_line=(\d+)')
+_FIELD = re.compile(r"(\w+)=(\d+)")
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """Where an instruction comes from; "" and 0 where its metadata does not say.
+
+    A fusion without metadata comes from where most of what is fused in it does.
+    """
+
+    op_name: str = ""
+    function: str = ""
+    file: str = ""
+    line: int = 0
+
+
+def source_lines(hlo: str) -> dict[str, SourceLine]:
+    """Return the places of a program's instructions, by their names in the optimised HLO.
+
+    `hlo` is the text of its module, with its metadata and its tables of stack frames.
+    """
+    tables = {
+        name: [line.split(" ", 1) for line in body.splitlines()]
+        for name, body in _TABLE.findall(hlo)
+    }
+    files, functions = (
+        {int(number): text.strip('"') for number, text in tables.get(name, ())}
+        for name in ("FileNames", "FunctionNames")
+    )
+    locations, frames = (
+        {
+            int(number): {key: int(value) for key, value in _FIELD.findall(text)}
+            for number, text in tables.get(name, ())
+        }
+        for name in ("FileLocations", "StackFrames")
+    )
+
+    def place(metadata: str) -> SourceLine:
+        named = _OP_NAME.search(metadata)
+        op_name = named[1] if named else ""
+        old = _OLD_PLACE.search(metadata)
+        if old:
+            return SourceLine(op_name, "", old[1], int(old[2]))
+        at = _FRAME.search(metadata)
+        known: list[SourceLine] = []
+        number = int(at[1]) if at else 0
+        while number in frames and len(known) < len(frames):
+            location = locations.get(frames[number].get("file_location_id", 0), {})
+            known.append(
+                SourceLine(
+                    op_name,
+                    functions.get(location.get("function_name_id", 0), ""),
+                    files.get(location.get("file_name_id", 0), ""),
+                    location.get("line", 0),
+                )
+            )
+            # XLA counts parents from one behind: 0 and itself are no parent.
+            parent = frames[number].get("parent_frame_id", 0) - 1
+            if parent == number:
+                break
+            number = parent
+        users = [one for one in known if one.file and is_users(one.file)]
+        return (users or known or [SourceLine(op_name)])[0]
+
+    of = {name: place(metadata) for name, metadata in _INSTRUCTION.findall(hlo)}
+    within: dict[str, Counter[SourceLine]] = {}
+    for computation, body in _COMPUTATION.findall(hlo):
+        names = _NAME.findall(body)
+        within[computation] = Counter(of[name] for name in names if name in of)
+    for name, computation in _CALLS.findall(hlo):
+        if name not in of and within.get(computation):
+            of[name] = within[computation].most_common(1)[0][0]
+    return of
 
 
 class Remedy(msgspec.Struct):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from harness.program.compiler import variants
 from harness.program.compiler.callers import made_at
-from harness.program.compiler.groups import FOLDING
 from harness.program.compiler.inside import Inside, Remedy
 from harness.program.compiler.rolled import rolled
+from harness.program.compiler.tree import FOLDING
 from harness.program.compiler.variants import Variant
 from harness.program.jaxpr import every
 

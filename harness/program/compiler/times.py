@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.program.compiler.groups import group_of
+from harness.program.compiler.tree import group_of
 
 if TYPE_CHECKING:
     from harness.program.compiler.inside import Inside, PassBranch

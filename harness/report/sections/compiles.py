@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.frame.compile_times import COLUMNS
 from harness.frame.tables import case_texts
-from harness.program.compiler import groups
+from harness.program.compiler import tree
 from harness.program.compiler.inside import Inside, PassBranch
 from harness.records.units import seconds_text
 from harness.report import charts
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from harness.report.measured import Measured
 
 COLOURS = {
-    groups.PASSES: SKY,
-    groups.FUSION: GREEN,
-    groups.LAYOUT: PINK,
-    groups.SCHEDULING: OLIVE,
-    groups.BUFFERS: "#88CCEE",
-    groups.FOLDING: "#DDCC77",
-    groups.AUTOTUNING: VERMILLION,
-    groups.GENERATION: ORANGE,
-    groups.SERIALISATION: BLUE,
-    groups.REST: GREY,
+    tree.PASSES: SKY,
+    tree.FUSION: GREEN,
+    tree.LAYOUT: PINK,
+    tree.SCHEDULING: OLIVE,
+    tree.BUFFERS: "#88CCEE",
+    tree.FOLDING: "#DDCC77",
+    tree.AUTOTUNING: VERMILLION,
+    tree.GENERATION: ORANGE,
+    tree.SERIALISATION: BLUE,
+    tree.REST: GREY,
 }
 
 LEAST = 0.0005
@@ -73,7 +73,7 @@ def _by_pass(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figure(data: pd.DataFrame) -> Figure:
-    shown = [group for group in groups.GROUPS if group in set(data["group"])]
+    shown = [group for group in tree.GROUPS if group in set(data["group"])]
     chart = (
         charts.with_told(charts.top("compiles", "datum.wall_s"), "wall_s")
         .transform_calculate(order=f"indexof({shown!r}, datum.group)")
@@ -133,7 +133,7 @@ def chart(inside: Inside, label: str, width: int) -> Any:
         width: in pixels; 0 for that of the page.
     """
     data = pd.DataFrame(_bars(inside.tree, 0.0, 0, LEAST * inside.wall_s))
-    shown = [group for group in groups.GROUPS if group in set(data["group"])]
+    shown = [group for group in tree.GROUPS if group in set(data["group"])]
     data["share"] = data["wall"] / inside.wall_s
     base = charts.with_told(alt.Chart(data), "wall", "own", "threads").encode(
         y=alt.Y("level:Q", axis=None, scale=alt.Scale(reverse=True, zero=True, nice=False)),
