@@ -11,8 +11,8 @@ from click.exceptions import Exit
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
+from harness.cli.options import Option
 from harness.cli.output import Heading, Part, TextTable, print_page, say
-from harness.cli.parameter import Option
 from harness.cli.progress import progress
 from harness.declare import discovery
 from harness.engine.context import Options, local_context

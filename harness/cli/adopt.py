@@ -7,7 +7,7 @@ from pathlib import Path
 from harness import scaffold
 from harness.cli import options
 from harness.cli.init import print_files, print_next, print_notes
-from harness.cli.parameter import Argument, Option
+from harness.cli.options import Argument, Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 

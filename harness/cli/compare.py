@@ -9,9 +9,8 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters
+from harness.cli.options import Argument, Filters, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
-from harness.cli.parameter import Argument, Option
 from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import everything

@@ -11,8 +11,8 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.compile_page import growth_page, line_text, page
+from harness.cli.options import Argument, Option
 from harness.cli.output import Output, say
-from harness.cli.parameter import Argument, Option
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import name_of

@@ -7,9 +7,8 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Results
+from harness.cli.options import Filters, Option, Results
 from harness.cli.output import warnings_said
-from harness.cli.parameter import Option
 from harness.errors import ExitCode, UsageError
 from harness.frame import choose
 from harness.frame import export as writer

@@ -10,8 +10,8 @@ from click.exceptions import Exit
 
 from harness import fsck as tree_check
 from harness.cli import options
+from harness.cli.options import Option
 from harness.cli.output import Output, Part, TextTable
-from harness.cli.parameter import Option
 from harness.errors import ExitCode
 from harness.fsck import TreeCheck
 

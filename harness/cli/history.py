@@ -9,9 +9,8 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Results
+from harness.cli.options import Filters, Option, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
-from harness.cli.parameter import Option
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import everything

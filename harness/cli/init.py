@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness import scaffold
 from harness.cli import options
-from harness.cli.parameter import Argument, Option
+from harness.cli.options import Argument, Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.scaffold import File, Project

@@ -9,8 +9,8 @@ from click.exceptions import Exit
 
 from harness import targets as known
 from harness.cli import options
+from harness.cli.options import Argument
 from harness.cli.output import Heading, Output, TextTable, say
-from harness.cli.parameter import Argument
 from harness.declare import discovery
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError

@@ -10,8 +10,8 @@ from click.exceptions import Exit
 from rich.table import Table
 
 from harness.cli import highlighting, options
+from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes, print_page
-from harness.cli.parameter import Argument, Option
 from harness.cli.progress import building
 from harness.declare import discovery
 from harness.declare.workload import Case, Workload

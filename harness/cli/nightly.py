@@ -11,7 +11,7 @@ from click.exceptions import Exit
 
 from harness.asv.project import AsvProject
 from harness.cli import options
-from harness.cli.parameter import Option
+from harness.cli.options import Option
 from harness.errors import ExitCode, StoreError
 from harness.nightly.environments import parse
 from harness.nightly.night import NightRun, Wanted, recipe_for

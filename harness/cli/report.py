@@ -8,9 +8,8 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Results
+from harness.cli.options import Option, Results
 from harness.cli.output import say, warnings_said
-from harness.cli.parameter import Option
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.compile_times import compile_times

@@ -12,8 +12,8 @@ from click.exceptions import Exit
 from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
+from harness.cli.options import Option
 from harness.cli.output import Heading, Part, notes, print_page, say
-from harness.cli.parameter import Option
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery

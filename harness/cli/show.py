@@ -10,9 +10,8 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Results
+from harness.cli.options import Filters, Option, Results
 from harness.cli.output import Format, Heading, Output, Part, TextTable, plain, say, warnings_said
-from harness.cli.parameter import Option
 from harness.declare.code import folder_of
 from harness.errors import ExitCode
 from harness.frame import choose, tables, why

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.cli import options
-from harness.cli.parameter import Option
+from harness.cli.options import Option
 from harness.records import signatures
 from harness.records.environment import machine_name
 from harness.records.printable import printable

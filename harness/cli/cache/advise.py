@@ -15,8 +15,8 @@ from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cli import options
 from harness.cli.cache.options import AsJson, write
+from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
-from harness.cli.parameter import Argument, Option
 from harness.engine.lock import measuring
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text

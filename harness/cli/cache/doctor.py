@@ -22,8 +22,8 @@ from harness.cache.removal import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
+from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part
-from harness.cli.parameter import Option
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 from harness.targets.host import installed

@@ -12,8 +12,8 @@ from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import read
 from harness.cli import options
 from harness.cli.cache.options import write
+from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part
-from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode
 from harness.records.units import counted, some
 

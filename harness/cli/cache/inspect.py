@@ -12,8 +12,8 @@ from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
+from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable
-from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, size_text, some

@@ -14,8 +14,8 @@ from harness.cache import ledger as ledgers
 from harness.cache.ledger import Share, Summary
 from harness.cli import options
 from harness.cli.cache.options import check_writable
+from harness.cli.options import Argument, Option
 from harness.cli.output import console, notes, print_page
-from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from harness.cli.options import Argument, Option
 from harness.cli.output import Format, Output, Part, markdown
-from harness.cli.parameter import Argument, Option
 from harness.errors import UsageError
 
 CacheDirectory = Annotated[

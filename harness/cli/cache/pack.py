@@ -14,8 +14,8 @@ from harness.cache import pack as packs
 from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, check_writable, write
+from harness.cli.options import Argument, Option
 from harness.cli.output import Output, notes, print_page
-from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import seconds_text, size_text, some

@@ -14,8 +14,8 @@ from harness.cache.removal import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
 from harness.cli.cache.options import AsJson, CacheDirectory, write
+from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable
-from harness.cli.parameter import Option
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, counted, size_text

@@ -16,8 +16,8 @@ from harness.cache.report import CacheReport, HostRow, LedgerRun, ModuleRow
 from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
 from harness.cli.cache.options import AsJson, write
+from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, TextTable, notes
-from harness.cli.parameter import Argument, Option
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, size_text, some

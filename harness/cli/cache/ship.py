@@ -13,9 +13,8 @@ from click.exceptions import Exit
 from harness.cli import options
 from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.formatter import Command
-from harness.cli.options import Benchmarks
+from harness.cli.options import Argument, Benchmarks, Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
-from harness.cli.parameter import Argument, Option
 from harness.declare import discovery
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError

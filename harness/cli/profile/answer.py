@@ -7,7 +7,7 @@ from typing import Annotated
 
 from rich.console import Console
 
-from harness.cli.parameter import Argument
+from harness.cli.options import Argument
 from harness.profiles.answer.summary import LINES, summary
 from harness.profiles.recorded import Recorded
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.cli import options
+from harness.cli.options import Argument, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable
-from harness.cli.parameter import Argument, Option
 from harness.profiles.diff.compare import compare
 from harness.profiles.diff.difference import (
     ProfileDifference,

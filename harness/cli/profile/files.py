@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.cli import options
+from harness.cli.options import Option
 from harness.cli.output import say
-from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder
 from harness.errors import UsageError
 from harness.profiles.recorded import read

@@ -11,8 +11,8 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
+from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
-from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder
 from harness.errors import ExitCode
 from harness.profiles import trials

@@ -11,7 +11,7 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.lazy import SETTINGS
-from harness.cli.parameter import Argument, Option
+from harness.cli.options import Argument, Option
 from harness.watch import programs
 
 

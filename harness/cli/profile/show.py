@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from harness.cli import options
+from harness.cli.options import Option
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console, records
-from harness.cli.parameter import Option
 from harness.cli.profile.answer import Folder, answer
 from harness.errors import UsageError
 from harness.profiles.answer.inside import inside_lines
