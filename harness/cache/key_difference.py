@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.cache import accelerator, compile_options
+from harness.cache import key_parts
 from harness.cache import stablehlo_difference as stablehlo
 from harness.watch import cache_keys as keys
 from harness.watch.ledger_events import Component, Event, Requests
@@ -162,10 +162,10 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
 
 def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
     texts = pair.parts(keys.accelerator_part, keys.ACCELERATOR)
-    said = accelerator.changes(*texts) if texts else ()
+    said = key_parts.accelerator_changes(*texts) if texts else ()
     if not texts or not said:
         return _values(pair, mine, yours)
-    old, new = (accelerator.Accelerator.read(text) for text in texts)
+    old, new = (key_parts.Accelerator.read(text) for text in texts)
     return said, (f"- {old}", f"+ {new}")
 
 
@@ -181,7 +181,7 @@ def _options(pair: RequestPair, mine: Component, yours: Component) -> tuple[Caus
     texts = pair.parts(keys.fields_part, keys.COMPILE_OPTIONS)
     if texts is None:
         return (), ("the fields of one of the two are not there: FILE.parts is missing",)
-    changes = compile_options.changes(*texts)
+    changes = key_parts.option_changes(*texts)
     if not changes:
         return (), ("no field that JAX lets be read differs; the serialised bytes do",)
     other_program = pair.differ(keys.COMPUTATION)

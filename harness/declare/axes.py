@@ -4,12 +4,14 @@ A list holds plain values. A mapping holds plain names, and what each of them st
 frames, asv and `--case` have the name; `inputs`, `function` and `skip` get the thing. A thing that
 is itself a mapping couples several arguments: `{"S": {"N": 30, "TSTEPS": 2}}` gives `N` and
 `TSTEPS`, and the axis as the name.
+
+Tables of names are here, because each room adds its own to them without importing what checks them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 Plain = str | int | float | bool | tuple[Any, ...]
@@ -49,3 +51,18 @@ def is_plain(value: object) -> bool:
     if type(value) is float:
         return math.isfinite(value)
     return type(value) in (str, int, bool)
+
+
+RESERVED_AXES = set(
+    """
+    machine commit commit_date started_at env python jax jaxlib workload version target transform
+    scenario stage unit value calibrated low high least p10 p50 p90 p50_low
+    p50_high n_calls programs programs_s n_processes samples status reason fingerprint
+    effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
+    self n_forked
+    """.split()  # noqa: SIM905 - one name per line would say no more
+)
+"""Names an axis cannot have: columns of the frame. Rooms above add theirs."""
+
+known_names: dict[str, Collection[str]] = {}
+"""Attributes of a workload to the names they may hold; each is added by who knows them."""

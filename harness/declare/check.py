@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.declare import axes, jitted
+from harness.declare.axes import RESERVED_AXES, known_names
 from harness.declare.code import ENV, project_folder
 from harness.declare.location import locate
-from harness.declare.names import RESERVED_AXES, known_names
 from harness.declare.workload import (
     PRECISIONS,
     TRANSFORMS,

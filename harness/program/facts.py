@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.declare.names import RESERVED_AXES
+from harness.declare.axes import RESERVED_AXES
 from harness.program import calls, cost, hlo, jaxpr, stablehlo
 from harness.program.fact import Fact, Source
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.declare.names import RESERVED_AXES
+from harness.declare.axes import RESERVED_AXES
 from harness.errors import UsageError
 from harness.scaffold import module
 from harness.scaffold.function import ask, seen_by_asv

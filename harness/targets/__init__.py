@@ -4,7 +4,7 @@ Nothing here wakes a JAX backend: the answers come from installed packages and d
 that they can be asked for in any process, asv's forked readers included.
 """
 
-from harness.targets.local import virtual_cpu_devices as virtual_cpu_devices
+from harness.targets.host import virtual_cpu_devices as virtual_cpu_devices
 from harness.targets.registry import TARGETS as TARGETS
 from harness.targets.registry import find as find
 from harness.targets.registry import find_all as find_all

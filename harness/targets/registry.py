@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.errors import UsageError, find_name
-from harness.targets import described_gpu, described_tpu, local
+from harness.targets import described_gpu, described_tpu, host
 from harness.targets.target import Target
 
 TARGETS = {
     target.name: target
     for target in (
-        local.CPU,
-        local.GPU,
-        local.TPU,
+        host.CPU,
+        host.GPU,
+        host.TPU,
         described_gpu.H200,
         *described_tpu.KNOWN,
     )

@@ -12,7 +12,7 @@ from jax.experimental import topologies as jax_topologies
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from harness.targets.described_gpu import DEVICES_OF_A_GPU
-from harness.targets.local import VIRTUAL_CPU_DEVICES
+from harness.targets.host import VIRTUAL_CPU_DEVICES
 
 REASON_LENGTH = 300
 """Characters of a compiler's complaint that are shown: XLA appends whole programs and stacks."""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cache import accelerator, compile_options
+from harness.cache import key_parts
 from harness.cache import stablehlo_difference as stablehlo
 from harness.cache.explain import explain_runs
 from harness.cache.ledger import LedgerError, read
@@ -215,24 +215,24 @@ def devices(**changed):
     ],
 )
 def test_devices_that_differ_are_named(changed, said):
-    assert accelerator.changes(devices(), devices(**changed)) == said
+    assert key_parts.accelerator_changes(devices(), devices(**changed)) == said
 
 
 @pytest.mark.parametrize(("number", "end"), [(8, "f6, f7"), (9, "f6, f7 and 1 more")])
 def test_of_features_of_a_processor_that_differ_eight_are_named(monkeypatch, number, end):
     kept = [
-        replace(accelerator.Accelerator.read(devices()), features=features)
+        replace(key_parts.Accelerator.read(devices()), features=features)
         for features in (frozenset(), frozenset(f"f{one}" for one in range(number)))
     ]
-    monkeypatch.setattr(accelerator.Accelerator, "read", lambda text: kept[int(text)])
-    (said,) = accelerator.changes("0", "1")
+    monkeypatch.setattr(key_parts.Accelerator, "read", lambda text: kept[int(text)])
+    (said,) = key_parts.accelerator_changes("0", "1")
     assert said.endswith(end)
 
 
 def test_compile_options_that_differ_are_named_with_both_values():
     old = {"build.debug": "0", "build.optimization_level": "1", "list": "x" * 200}
     new = {"build.debug": "0", "build.optimization_level": "3", "list": "y" * 200, "more": "1"}
-    found = compile_options.changes(json.dumps(old), json.dumps(new))
+    found = key_parts.option_changes(json.dumps(old), json.dumps(new))
     assert [(one.field, one.cause) for one in found] == [
         ("optimization_level", "the level of optimization, 1 became 3"),
         ("list", "list"),

@@ -17,7 +17,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.cache.accelerator import changes
+from harness.cache.key_parts import accelerator_changes
 from harness.cache.ledger import ledger, read
 from harness.targets import registry
 from harness.watch.cache_keys import ACCELERATOR, accelerator_part
@@ -120,7 +120,7 @@ def difference(filled: Path, reads: Path) -> list[str]:
             book.parts.get(accelerator_part(each[ACCELERATOR]))
             for book, each in zip(books, hashes, strict=True)
         ]
-        more = changes(*texts) if all(texts) else ()
+        more = accelerator_changes(*texts) if all(texts) else ()
         found[found.index(ACCELERATOR)] = f"{ACCELERATOR} ({'; '.join(more) or 'no more is told'})"
     return found
 

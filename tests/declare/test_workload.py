@@ -14,8 +14,8 @@ import pytest
 import harness
 import harness.records.schema
 import harness.stages.scenarios.registry
+from harness.declare.axes import RESERVED_AXES
 from harness.declare.check import check
-from harness.declare.names import RESERVED_AXES
 from harness.declare.source import METHOD_VERSION, source_of, version_of
 from harness.declare.workload import (
     Case,

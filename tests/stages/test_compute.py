@@ -17,9 +17,8 @@ from harness.frame.load import everything
 from harness.frame.tables import stage_table
 from harness.records.schema import COMPUTE
 from harness.stages import compute
-from harness.stages.compute_case import ComputeCase
 from harness.stages.injection import Injected
-from harness.stages.staged_case import StagedCase
+from harness.stages.staged_case import ComputeCase, StagedCase
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.declare.names import known_names
+from harness.declare.axes import known_names
 from harness.errors import find_name
 from harness.stages import registry as stages
 from harness.stages.scenarios import cold, default, off, warm
