@@ -6,9 +6,9 @@ from harness.declare.workload import WorkloadError as WorkloadError
 from harness.declare.workload import arguments as arguments
 from harness.declare.workload import spec as spec
 from harness.frame.against import against_baseline as against_baseline
-from harness.frame.compile_times import compile_times as compile_times
 from harness.frame.load import load as load
 from harness.frame.notebook import sweep as sweep
+from harness.frame.program_facts import compile_times as compile_times
 from harness.frame.program_facts import program_facts as program_facts
 from harness.frame.programs import recompile_map as recompile_map
 from harness.frame.programs import static_costs as static_costs

@@ -12,8 +12,8 @@ from harness.cli.options import Option, Results
 from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
-from harness.frame.compile_times import compile_times
 from harness.frame.load import everything
+from harness.frame.program_facts import compile_times
 from harness.report import asv_page, files
 from harness.report.measured import Measured
 from harness.verdicts.error_rates import use_those_of

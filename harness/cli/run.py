@@ -25,9 +25,9 @@ from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError
-from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
+from harness.frame.record_cases import PROGRAM_CHANGED
 from harness.records import environment
 from harness.records.git import commit_of
 from harness.records.schema import Record

@@ -11,12 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from harness.errors import FleetError, StoreError
 from harness.records import signatures
 from harness.records.files import replaced
-from harness.records.schema import Record, decode_as, encode
+from harness.records.schema import Record, decode, encode
 from harness.records.store import store_path
 
 
@@ -74,20 +72,7 @@ def _list_of(target: str) -> str:
     return f"{folder}/{signatures.FOLDER}/{name}{signatures.SUFFIX}"
 
 
-class Stored(msgspec.Struct):
-    """What a client has to know of a record that is in a store."""
-
-    schema: int
-    key: str
-    replicate: str
-    status: str
-    code: dict[str, str] = msgspec.field(default_factory=dict)
-
-
-_decoder = msgspec.json.Decoder(Stored)
-
-
-def stored(url: str, name: Path) -> Iterator[Stored]:
+def stored(url: str, name: Path) -> Iterator[Record]:
     """Yield what a store has of a file of the results tree, an order's records at a time.
 
     Raises:
@@ -101,8 +86,8 @@ def stored(url: str, name: Path) -> Iterator[Stored]:
             if os.environ.get(signatures.SIGNERS):
                 _check(files, path, content)
             for line in content.splitlines():
-                found = decode_as(_decoder, line)
-                if isinstance(found, Stored):
+                found = decode(line)
+                if isinstance(found, Record):
                     yield found
     except signatures.SignatureError:
         raise

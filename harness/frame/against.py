@@ -12,8 +12,9 @@ import pandas as pd
 
 from harness.frame import roofline
 from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
+from harness.frame.columns import order_of
 from harness.frame.compared_side import ComparedSide, median
-from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame, order_of
+from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import ORIGIN, rows_of
+from harness.frame.frame import ORIGIN, axes_of_cases, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
 from harness.records.units import counted, ratio_text, seconds_text
@@ -29,11 +29,6 @@ NUMBERS = (
 
 COLUMNS = (*ORIGIN, *CASE, "threads", "baseline", "verdict", *NUMBERS, "labels", "reasons")
 """Columns that every frame of comparisons has; one per axis stands behind `version`."""
-
-
-def axis_columns(frame: pd.DataFrame) -> list[str]:
-    """Return the columns that hold axes."""
-    return [name for name in frame.columns if name not in COLUMNS]
 
 
 HEADINGS = (
@@ -90,7 +85,7 @@ def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def without_empty_axes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without the axes that none of its workloads has."""
-    return frame.drop(columns=[axis for axis in axis_columns(frame) if frame[axis].isna().all()])
+    return frame.drop(columns=[axis for axis in axes_of_cases(frame) if frame[axis].isna().all()])
 
 
 def _place(row: Any) -> str:
@@ -101,7 +96,7 @@ def _place(row: Any) -> str:
 
 def cases(frame: pd.DataFrame) -> list[str]:
     """Return the case of each row as short text."""
-    return case_texts(frame, axis_columns(frame))
+    return case_texts(frame, axes_of_cases(frame))
 
 
 def places(frame: pd.DataFrame) -> list[str]:

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.columns import COLUMNS, LISTS, NUMBER, objects
-from harness.frame.frame import Rows, stage_order, to_moment
+from harness.frame.columns import COLUMNS, LISTS, NUMBER, objects, to_moment
+from harness.frame.frame import Rows, stage_order
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records import signatures
@@ -87,13 +87,12 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
         if not isinstance(found, dict) or "version" not in found:
             raise _Malformed("not a file of asv's")
     except (OSError, ValueError, RecursionError, _Malformed) as error:
-        problems.unreadable += 1
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        problems.note(path, text if isinstance(error, _Malformed | OSError) else "not whole JSON")
+        known = isinstance(error, _Malformed | OSError)
+        problems.count("unreadable", path, text if known else "not whole JSON")
         return None
     if found["version"] != FORMAT:
-        problems.other_schema += 1
-        problems.note(path, f"another version of asv's format than {FORMAT}")
+        problems.count("other_schema", path, f"another version of asv's format than {FORMAT}")
         return None
     return found
 
@@ -106,8 +105,7 @@ def _file_rows(
         return []
     columns, results = _texts(found.get("result_columns")), found.get("results")
     if columns is None or not isinstance(results, dict):
-        problems.unreadable += 1
-        problems.note(path, "no results in it")
+        problems.count("unreadable", path, "no results in it")
         return []
     shared = _shared(path, found)
     rows: list[_Row] = []
@@ -115,8 +113,7 @@ def _file_rows(
         try:
             rows += _benchmark_rows(name, packed, columns, benchmarks.get(name), shared, covered)
         except _Malformed as error:
-            problems.corrupt += 1
-            problems.note(path, str(error))
+            problems.count("corrupt", path, str(error))
     return rows
 
 

@@ -11,10 +11,9 @@ import pandas as pd
 
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import UsageError, find_name, match_names
-from harness.frame.axes_text import is_missing
-from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER
+from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
-from harness.frame.record_view import RecordView
+from harness.records.schema import Record
 from harness.stages.registry import names
 
 _OF_ALL_RECORDS = ("machine", "commit", "env", "night", "workload", "version")
@@ -56,7 +55,7 @@ class Where:
             for name, values in {**self.columns, **self.axes}.items()
         )
 
-    def may_hold(self, record: RecordView) -> bool:
+    def may_hold(self, record: Record) -> bool:
         """Return whether a row of `record` may meet the conditions, as far as it can tell.
 
         What it drops, no row needs: a condition on what processes of one case may say differently

@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame import axes_text
-from harness.frame.columns import AXES, COLUMNS, COUNT, MOMENT, NUMBER, TEXT, objects
+from harness.frame.columns import (
+    AXES,
+    COLUMNS,
+    COUNT,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    decode_axes,
+    encode_axes,
+    objects,
+)
 from harness.stages.registry import STAGES
 
 OBJECT = "object"
@@ -23,9 +32,6 @@ INSTRUMENTS = frozenset({"process", "reference"})
 
 ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
-
-NO_MOMENT = np.iinfo(np.int64).min
-"""Milliseconds that stand for no date: NumPy's NaT."""
 
 
 @dataclass
@@ -57,7 +63,7 @@ def axis_columns(frame: pd.DataFrame) -> list[str]:
     texts = [text for text in frame[AXES].dropna().unique() if text] if AXES in frame else []
     if not texts:
         return [column for column in frame.columns if column not in COLUMNS]
-    names = {name for text in texts for name in axes_text.decode(text)}
+    names = {name for text in texts for name in decode_axes(text)}
     return [column for column in frame.columns if column in names]
 
 
@@ -65,6 +71,12 @@ def with_axes(columns: Sequence[str], axes: Iterable[str]) -> list[str]:
     """Return the columns of a table of cases, with those of axes in front of `target`."""
     at = columns.index("target")
     return [*columns[:at], *axes, *columns[at:]]
+
+
+def axes_of_cases(table: pd.DataFrame) -> list[str]:
+    """Return the columns of axes of a table of cases, which :func:`with_axes` has put there."""
+    names = list(table.columns)
+    return names[names.index("version") + 1 : names.index("target")]
 
 
 def long_frame(
@@ -97,26 +109,6 @@ def stage_order(stage: str) -> tuple[int, str]:
     return (STAGES[stage].order if stage in STAGES else sys.maxsize, stage)
 
 
-def order_of(value: Any) -> tuple[int, Any]:
-    """Return what to sort the values of an axis by: numbers, text, tuples, others."""
-    if isinstance(value, int | float):
-        # NaN would make the order depend on where one begins.
-        return (0, value) if value == value else (3, "nan")
-    if isinstance(value, str):
-        return (1, value)
-    if isinstance(value, tuple):
-        return (2, tuple(map(order_of, value)))
-    return (3, repr(value))
-
-
-def to_moment(milliseconds: object) -> int:
-    """Return milliseconds since 1970 as a frame can hold them, or :data:`NO_MOMENT`."""
-    limit = 8.64e15  # the last moment of JavaScript's Date, in which asv counts
-    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
-        return NO_MOMENT
-    return int(milliseconds) if abs(milliseconds) <= limit else NO_MOMENT
-
-
 def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
     """Return one frame with the rows of all parts."""
     data = {
@@ -127,7 +119,7 @@ def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
     texts = []
     for part in parts:
         named = ({axis_column(axis): value for axis, value in axes.items()} for axes in part.axes)
-        texts.append(objects(map(axes_text.encode, named))[part.case])
+        texts.append(objects(map(encode_axes, named))[part.case])
     data[AXES] = series(TEXT, texts)
     for axis in dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes):
         values = [

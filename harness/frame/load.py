@@ -19,8 +19,8 @@ from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
 from harness.frame.frame import to_frame
-from harness.frame.record_rows import Collector
-from harness.frame.record_view import RecordView, read_records
+from harness.frame.record_cases import Collector
+from harness.frame.record_rows import rows
 from harness.frame.typed import LEFT_OUT, plain, typed
 from harness.records import signatures
 from harness.records.schema import Problems, Record, read_file
@@ -114,8 +114,7 @@ def _frame(
             said = f"No row in {path} has {conditions}."
         warnings.warn(said, HarnessWarning, stacklevel=3)
     if problems is not None:
-        for name, number in msgspec.structs.asdict(found).items():
-            setattr(problems, name, getattr(problems, name) + number)
+        problems.add(found)
     return frame
 
 
@@ -150,20 +149,20 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Return the frame of records that are at hand; see :func:`load` for what is in it."""
     collector = Collector()
     collector.take(records)
-    return to_frame([collector.rows()])
+    return to_frame([rows(collector)])
 
 
 def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
     collector = Collector()
     covered: set[asv_results.Origin] = set()
     for file in sources.records:
-        collector.take(_wanted(read_records(file, problems), where, covered, file.resolve()))
-    return to_frame([collector.rows(), asv_results.read(sources.asv, covered, problems)])
+        collector.take(_wanted(read_file(file, problems), where, covered, file.resolve()))
+    return to_frame([rows(collector), asv_results.read(sources.asv, covered, problems)])
 
 
 def _wanted(
-    records: Iterable[RecordView], where: Where, covered: set[asv_results.Origin], file: Path
-) -> Iterator[RecordView]:
+    records: Iterable[Record], where: Where, covered: set[asv_results.Origin], file: Path
+) -> Iterator[Record]:
     """Yield the records that `where` may hold, and note in `covered` what there are records of."""
     home = file.parent.parent.name
     for record in records:

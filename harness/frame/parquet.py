@@ -26,7 +26,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from harness.errors import StoreError
-from harness.frame import axes_text
 from harness.frame.choose import Where
 from harness.frame.columns import (
     AXES,
@@ -36,13 +35,15 @@ from harness.frame.columns import (
     JSON,
     LISTS,
     MOMENT,
+    NO_MOMENT,
     NUMBER,
     NUMBERS,
     TEXT,
     TEXTS,
+    decode_axes,
     objects,
 )
-from harness.frame.frame import NO_MOMENT, ORIGIN, series
+from harness.frame.frame import ORIGIN, series
 from harness.frame.typed import list_text, plain
 from harness.records.schema import digest
 
@@ -265,7 +266,7 @@ def _batches(scanner: ds.Scanner, where: Where) -> Iterator[pa.RecordBatch]:
     for batch in scanner.to_batches():
         if where.axes and batch.num_rows:
             texts, codes = _distinct(batch.column(AXES))
-            axes = list(map(axes_text.decode, texts))
+            axes = list(map(decode_axes, texts))
             known |= dict.fromkeys(name for one in axes for name in one)
             keep = np.array([where.has_axes(one) for one in axes], bool)
             batch = batch.filter(pa.array(keep[codes]))
@@ -315,7 +316,7 @@ def _distinct(column: Any) -> tuple[list[str], np.ndarray[Any, Any]]:
 
 def _axis_columns(column: pa.ChunkedArray) -> dict[str, pd.Series[Any]]:
     texts, codes = _distinct(column)
-    axes = list(map(axes_text.decode, texts))
+    axes = list(map(decode_axes, texts))
     # A dictionary may hold texts that no row that is left uses; rows decide the order of columns.
     used = [axes[number] for number in dict.fromkeys(codes.tolist())]
     return {

@@ -1,4 +1,4 @@
-"""The facts of programs in one long frame: a row per case and fact, by-kind counts included."""
+"""What was built, in long frames: the facts of programs, and the inside of compiles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from harness.frame.frame import long_frame
@@ -14,10 +15,14 @@ from harness.frame.load import latest_records
 from harness.program.facts import TOTALS, Facts
 from harness.records.schema import apart, plain_axes
 
-_BEFORE = ("machine", "commit", "env", "jax", "workload", "version")
-_AFTER = ("target", "transform", "precision", "scenario", "threads")
-COLUMNS = (*_BEFORE, *_AFTER, "fact", "kind", "value")
+_CASE = (
+    *("machine", "commit", "env", "jax", "workload", "version"),
+    *("target", "transform", "precision", "scenario"),
+)
+COLUMNS = (*_CASE, "threads", "fact", "kind", "value")
 """Columns that every frame of facts has; one per axis stands behind `version`."""
+
+_NUMBERS = ("wall_s", "threads_s", "count")
 
 
 def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
@@ -45,7 +50,7 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
             continue
         one = known[0]
         axes = plain_axes(one.axes)
-        case = {name: getattr(one, name) for name in (*_BEFORE, *_AFTER) if name != "threads"}
+        case = {name: getattr(one, name) for name in _CASE}
         case["threads"] = one.comparison.threads if one.comparison else ""
         for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
             rows.append(({**case, "fact": fact, "kind": kind, "value": value}, axes))
@@ -76,3 +81,35 @@ def _counts(facts: Facts) -> Mapping[tuple[str, str], float | None]:
         else:
             found |= {(fact, str(loop)): trips for loop, trips in enumerate(value)}
     return found
+
+
+def compile_times(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
+    """Return what compiles consisted of, as `harness run --inside` found out.
+
+    Args:
+        path: a results tree, one machine's folder in it, or one file of records.
+
+    Returns:
+        Columns `machine`, `commit`, `env`, `jax`, `workload`, `version`, one per axis, `target`,
+        `transform`, `precision`, `scenario`; `group` and `part` of what XLA did, as `harness
+        compile` has them; `pass`, "" in the rows of groups, which sum to the whole; `wall_s`,
+        seconds of the compile's wall time, and `threads_s`, seconds of all threads, of a pass
+        without what is inside of it; `count`, how often the pass ran, 0 for a group. Of passes
+        those of the most `threads_s` are there, 30 at the most. float64, of one compile, which was
+        traced and is none of those that were timed.
+
+    Raises:
+        UsageError: there is no such path.
+    """
+    rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    for records in latest_records(Path(path)).values():
+        for record in records.values():
+            times = record.compile_times
+            if times is None:
+                continue
+            axes = plain_axes(record.axes)
+            case = {name: getattr(record, name) for name in _CASE}
+            for one in (*times.groups, *times.passes):
+                told = msgspec.structs.asdict(one)
+                rows.append(({**case, **told, "pass": told.pop("name")}, axes))
+    return long_frame(rows, (*_CASE, "group", "part", "pass", *_NUMBERS), _NUMBERS)

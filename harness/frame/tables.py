@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame.axes_text import is_missing
+from harness.frame.columns import is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import counted, scaled_text, seconds_text

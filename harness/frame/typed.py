@@ -19,8 +19,6 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import HarnessWarning, UsageError
-from harness.frame import axes_text
-from harness.frame.axes_text import is_missing
 from harness.frame.columns import (
     AXES,
     COLUMNS,
@@ -30,6 +28,8 @@ from harness.frame.columns import (
     MOMENT,
     NUMBER,
     NUMBERS,
+    decode_axes,
+    is_missing,
     objects,
 )
 
@@ -70,7 +70,7 @@ def takes_frame(function: _Function) -> _Function:
         if frame is first:
             return answer
         texts = frame[AXES].unique() if AXES in frame.columns else ()
-        axes = {name for text in texts for name in axes_text.decode(text or "{}")}
+        axes = {name for text in texts for name in decode_axes(text or "{}")}
         return plain(answer, {*axes, *(f"axis_{name}" for name in axes)})
 
     return cast(_Function, taking)
@@ -158,7 +158,7 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
             ) from None
     if AXES in frame.columns:
         codes, texts = pd.factorize(columns.get(AXES, frame[AXES]))
-        axes = [axes_text.decode(text or "{}") for text in texts]
+        axes = [decode_axes(text or "{}") for text in texts]
         for name in dict.fromkeys(name for one in axes for name in one):
             if columns or name not in frame.columns or frame[name].dtype != object:
                 values = objects(one.get(name, math.nan) for one in axes)

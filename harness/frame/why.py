@@ -10,10 +10,10 @@ import msgspec
 import pandas as pd
 
 from harness.declare.code import EDITED, UNREADABLE, conflicts, current
-from harness.frame.axes_text import is_missing
-from harness.frame.code import NOT_RECORDED
+from harness.frame.columns import is_missing
 from harness.frame.frame import INSTRUMENTS, axis_column, axis_columns
 from harness.frame.load import record_files_of
+from harness.frame.record_cases import NOT_RECORDED
 from harness.frame.tables import case_texts
 from harness.records.git import Commit
 from harness.records.schema import Problems, Record, plain_axes, read_file

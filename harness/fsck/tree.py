@@ -13,9 +13,8 @@ import msgspec
 
 from harness.errors import HarnessError, UsageError
 from harness.frame import asv_results
-from harness.frame.record_view import read_records
 from harness.records import git, json_file, kept, signatures
-from harness.records.schema import Problems
+from harness.records.schema import Problems, read_file
 from harness.records.store import is_tree
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.live.rounds import STATE, LiveState
@@ -69,7 +68,7 @@ class FileKind(msgspec.Struct, frozen=True):
 
 def _records(path: Path) -> Iterator[str]:
     problems = Problems()
-    places = {record.machine for record in read_records(path, problems)}
+    places = {record.machine for record in read_file(path, problems)}
     if problems:
         yield problems.summary()
     if places and path.parents[1].name not in places:

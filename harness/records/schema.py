@@ -12,7 +12,7 @@ import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -209,12 +209,18 @@ class Problems(msgspec.Struct):
     def __bool__(self) -> bool:
         return bool(self.torn or self.corrupt or self.other_schema or self.unreadable)
 
-    def note(self, path: Path, what: str) -> None:
-        """Remember which file a problem was in, once for each kind."""
+    def count(self, kind: str, path: Path, what: str) -> None:
+        """Count a problem, and remember which file it was in, once for each kind."""
+        setattr(self, kind, getattr(self, kind) + 1)
         said = f"{path.name}: {what}"
         # Files are read one after the other, so what has been said of this one stands at the end.
         if said not in self.files[-4:]:
             self.files.append(said)
+
+    def add(self, other: Problems) -> None:
+        """Take what another reader counted."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def summary(self) -> str:
         """Say in one line what was left out, and what that means."""
@@ -246,14 +252,6 @@ def case_of(record: Record) -> Case:
     """Return the case that a record is of."""
     return Case(plain_axes(record.axes), record.transform, record.target, record.precision)
 
-
-class HasSchema(Protocol):
-    """A record, or a view of one that holds fewer of its fields."""
-
-    schema: int
-
-
-R = TypeVar("R", bound=HasSchema)
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Record)
@@ -316,57 +314,53 @@ def decode(line: bytes) -> Record | str:
 
     `line` comes without its newline.
     """
-    return decode_as(_decoder, line)
-
-
-def decode_as(decoder: msgspec.json.Decoder[R], line: bytes) -> R | str:
-    """Do what :func:`decode` does, for a view of :class:`Record`."""
     if not is_sealed(line):
         return "corrupt"
     try:
         line.decode()  # what stays JSON is looked at by nobody else
-        return _decode_body(decoder, line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return "corrupt"
-
-
-def _decode_body(decoder: msgspec.json.Decoder[R], body: bytes) -> R | str:
-    try:
-        record = decoder.decode(body)
+        record = _decoder.decode(line)
     except msgspec.ValidationError:
         # Another schema need not fit our types: its number decides, not the misfit.
-        return "corrupt" if _schema_decoder.decode(body).schema == SCHEMA else "other_schema"
+        try:
+            return "corrupt" if _schema_decoder.decode(line).schema == SCHEMA else "other_schema"
+        except (msgspec.MsgspecError, RecursionError):
+            return "corrupt"
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return "corrupt"
     if record.schema != SCHEMA:
         return "other_schema"
-    environment = getattr(record, "environment", None)
-    return "corrupt" if environment is not None and not _is_known(bytes(environment)) else record
+    return record if _is_known(bytes(record.environment)) else "corrupt"
+
+
+_OPENING = b'{"schema":'
+"""How a line begins; a file without one in it is none of ours."""
 
 
 def read_file(path: Path, problems: Problems) -> Iterator[Record]:
-    """Yield the readable records of one file in order, counting the rest in `problems`."""
-    return read_file_as(_decoder, path, problems)
+    """Yield the readable records of one file in order, counting the rest in `problems`.
 
-
-def read_file_as(decoder: msgspec.json.Decoder[R], path: Path, problems: Problems) -> Iterator[R]:
-    """Do what :func:`read_file` does, for a view of :class:`Record`."""
+    A file in which nothing is like a record is counted as one, and not line by line.
+    """
+    own, ours = Problems(), False
     try:
         for line in lines(path):
-            if line is None:
-                problems.corrupt += 1
-                problems.note(path, "a line longer than any record")
-                continue
-            found = decode_as(decoder, line.rstrip(b"\n"))
-            if not isinstance(found, str):
+            found = "corrupt" if line is None else decode(line.rstrip(b"\n"))
+            if isinstance(found, Record):
+                ours = True
                 yield found
-            elif not line.endswith(b"\n"):
-                problems.torn += 1
-                problems.note(path, "torn last line")
-            elif found == "other_schema":
-                problems.other_schema += 1
-                problems.note(path, "another schema version")
+            elif line is None:
+                own.count("corrupt", path, "a line longer than any record")
             else:
-                problems.corrupt += 1
-                problems.note(path, "corrupt line")
+                ours |= _OPENING in line or _OPENING.startswith(line)
+                if not line.endswith(b"\n"):
+                    own.count("torn", path, "torn last line")
+                elif found == "other_schema":
+                    own.count("other_schema", path, "another schema version")
+                else:
+                    own.count("corrupt", path, "corrupt line")
     except OSError as error:
-        problems.unreadable += 1
-        problems.note(path, error.strerror or "cannot be opened")
+        own.count("unreadable", path, error.strerror or "cannot be opened")
+    if not (ours or own.other_schema or own.unreadable) and own:
+        own = Problems()
+        own.count("unreadable", path, "no records in it")
+    problems.add(own)

@@ -1,7 +1,7 @@
 """Rows stand for the code that ran: processes that ran other code are never pooled."""
 
-from harness.frame.code import PROGRAM_CHANGED
 from harness.frame.load import everything, frame_of
+from harness.frame.record_cases import PROGRAM_CHANGED
 from tests.frame.trees import record, write
 
 BEFORE = {"./helper.py": "aaaa", "numpy==2.4.6": "bbbb"}

@@ -15,8 +15,7 @@ import pytest
 
 import harness
 from harness.errors import HarnessWarning, StoreError, UsageError
-from harness.frame import axes_text
-from harness.frame.columns import COLUMNS, LISTS
+from harness.frame.columns import COLUMNS, LISTS, decode_axes, encode_axes
 from harness.frame.export import write
 from harness.frame.load import everything
 from harness.frame.parquet import GROUP_ROWS, MARK
@@ -256,7 +255,7 @@ def test_a_hostile_name_is_a_folder_and_comes_back(results, tmp_path, machine):
     "value", [8, "8", 8.0, True, None, (1, ("a", None)), math.inf, b"x", 2**70, 1j, "", (), "NaN"]
 )
 def test_an_axis_comes_back_with_its_type(value):
-    back = axes_text.decode(axes_text.encode({"a": value, "lacking": math.nan}))
+    back = decode_axes(encode_axes({"a": value, "lacking": math.nan}))
     assert back == {"a": value}
     assert type(back["a"]) is type(value)
 

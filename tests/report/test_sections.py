@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from harness.frame.compile_times import compile_times
 from harness.frame.load import everything
+from harness.frame.program_facts import compile_times
 from harness.program.compiler.times import CompileTime, CompileTimes
 from harness.records.store import Store, store_path
 from harness.report import sweep

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.compile_times import COLUMNS
+from harness.frame.frame import axes_of_cases
 from harness.frame.tables import case_texts
 from harness.program.compiler import tree
 from harness.program.compiler.inside import Inside, PassBranch
@@ -50,8 +50,9 @@ def _content(measured: Measured) -> Content | None:
     data = measured.compile_times
     if data.empty:
         return None
-    axes = [name for name in data.columns if name not in COLUMNS]
-    data = data.assign(case=case_texts(data, axes, scenario=True), one_case=one_case(data, COLUMNS))
+    axes = axes_of_cases(data)
+    others = [name for name in data.columns if name not in axes]
+    data = data.assign(case=case_texts(data, axes, scenario=True), one_case=one_case(data, others))
     # A later row replaces an earlier one of the same pass.
     columns = ["machine", "workload", "case", "group", "part", "pass"]
     passes = _by_pass(data[~data.duplicated(columns, keep="last")])

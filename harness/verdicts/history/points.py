@@ -18,8 +18,9 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.cases import keys
+from harness.frame.columns import NO_MOMENT
 from harness.frame.differences import numbers
-from harness.frame.frame import NO_MOMENT, ORIGIN, axis_columns, with_axes
+from harness.frame.frame import ORIGIN, axis_columns, with_axes
 from harness.frame.typed import takes_frame
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
@@ -194,7 +195,7 @@ def in_order(
     4. Where all of this is equal, and for the date of what has no commit, the clock at which the
        origin began decides.
 
-    Dates and moments are milliseconds since 1970, or :data:`harness.frame.frame.NO_MOMENT`.
+    Dates and moments are milliseconds since 1970, or :data:`harness.frame.columns.NO_MOMENT`.
     """
     dates = [
         clock if date == NO_MOMENT else date

@@ -2,7 +2,7 @@
 
 import random
 
-from harness.frame.frame import NO_MOMENT
+from harness.frame.columns import NO_MOMENT
 from harness.verdicts.history.points import in_order, lanes, natural
 
 
