@@ -197,7 +197,7 @@ class SettingsReader:
         found = {name: self._state(name) for name in others if name not in self._names}
         self._others = tuple(name for name, state in found.items() if state is not None)
         self._states = tuple(found[name] for name in self._others)
-        self._known: dict[Any, dict[str, str]] = {}
+        self._known = functools.lru_cache(1_000)(self._texts)
 
     def now(self) -> dict[str, str]:
         """Return what is part of a cache's key, and what else changes what is compiled."""
@@ -205,14 +205,9 @@ class SettingsReader:
         rest = tuple([read() for read in self._states])
         rest += tuple([os.environ.get(name) for name in jax_names.FLAGS])
         try:
-            known = self._known.get((values, rest))
+            return self._known(values, rest)
         except TypeError:  # something in it has no hash
             return self._texts(values, rest)
-        if known is None:
-            if len(self._known) > 1_000:
-                self._known.clear()
-            known = self._known[values, rest] = self._texts(values, rest)
-        return known
 
     def _texts(self, values: Any, rest: Any) -> dict[str, str]:
         names = zip(self._names, values, strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,7 +58,7 @@ class Texts:
         jax = public()
         self._tracer, self._array = jax.core.Tracer, array_type()
         self._abstractify: Any = jax.api_util.shaped_abstractify
-        self._known: dict[Any, str] = {}
+        self._known = functools.lru_cache(_MOST_TEXTS)(lambda make, value: str(make(value)))
         self._kinds: dict[type, str] = {}
 
     def leaf(self, path: str, value: Any, aval: Any, format_: Any = None) -> Leaf:
@@ -68,29 +69,26 @@ class Texts:
             label = self._kinds[kind] = self._label(kind)
         if aval is None:
             aval = self._aval(value)
-        text = self._of(aval, aval_text) if aval is not None else label
-        weak = bool(getattr(aval, "weak_type", False))
-        if label != "jax.Array" and kind is not self._array:
-            sharding = getattr(value, "sharding", None) if "ShapeDtype" in label else None
-            return Leaf(path, text, weak, label, False, self._of(sharding, sharding_text))
-        return Leaf(
-            path,
-            text,
-            weak,
-            label,
-            bool(getattr(value, "_committed", True)),
-            self._of(getattr(value, "sharding", None), sharding_text),
-            self._of(getattr(format_, "layout", None), layout_text),
-        )
+        if label == "jax.Array" or kind is self._array:
+            committed = bool(getattr(value, "_committed", True))
+            return self._leaf(
+                path, label, aval, committed, getattr(value, "sharding", None), format_
+            )
+        sharding = getattr(value, "sharding", None) if "ShapeDtype" in label else None
+        return self._leaf(path, label, aval, False, sharding, None)
 
     def placed(self, path: str, meta: Any, kind: str) -> Leaf:
         """Return an array as lowering sees it, where its value is not at hand."""
-        aval = meta.aval
-        sharding = self._of(meta.sharding, sharding_text)
-        layout = self._of(getattr(meta.format, "layout", None), layout_text)
-        weak = bool(getattr(aval, "weak_type", False))
         committed = bool(meta.committed) and meta.sharding is not None
-        return Leaf(path, self._of(aval, aval_text), weak, kind, committed, sharding, layout)
+        return self._leaf(path, kind, meta.aval, committed, meta.sharding, meta.format)
+
+    def _leaf(
+        self, path: str, kind: str, aval: Any, committed: bool, sharding: Any, format_: Any
+    ) -> Leaf:
+        text = self._of(aval, aval_text) if aval is not None else kind
+        weak = bool(getattr(aval, "weak_type", False))
+        layout = self._of(getattr(format_, "layout", None), layout_text)
+        return Leaf(path, text, weak, kind, committed, self._of(sharding, sharding_text), layout)
 
     def _aval(self, value: Any) -> Any:
         """Return the type that JAX gives a value; None where it takes no such value."""
@@ -115,13 +113,7 @@ class Texts:
         if value is None:
             return ""
         try:
-            key = (make, value)
-            known = self._known.get(key)
-            if known is None:
-                if len(self._known) > _MOST_TEXTS:
-                    self._known.clear()
-                known = self._known[key] = make(value)
-            return known
+            return self._known(make, value)
         except Exception:  # no hash, or no text: a type of a user's own
             try:
                 return str(make(value))

@@ -93,22 +93,14 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
         print(f"harness: this process has no {what}: {error}", file=sys.stderr)
 
 
-def _open_ledger(begin_ns: int, end_ns: int) -> None:
+def _given_to(what: str, module: str, function: str, value: str) -> Callable[[int, int], None]:
+    """Return what calls a function of this package with a value, once JAX is there."""
+
     def action() -> None:
-        from harness.watch.ledger import open_until_exit  # findable only now
+        found = __import__(f"harness.watch.{module}", fromlist=[function])  # findable only now
+        getattr(found, function)(value)
 
-        open_until_exit(os.environ["HARNESS_LEDGER"])
-
-    _with_harness("ledger", action)
-
-
-def _see_first_step(begin_ns: int, end_ns: int) -> None:
-    def action() -> None:
-        from harness.watch.first_step import follow  # findable only now
-
-        follow(os.environ["HARNESS_FIRST_STEP"])
-
-    _with_harness("first step", action)
+    return lambda begin_ns, end_ns: _with_harness(what, action)
 
 
 def _begin_profile(folder: str) -> Callable[[int, int], None]:
@@ -165,10 +157,10 @@ def _load_log_file() -> Any:
 
 def _follow() -> None:
     actions: list[Callable[[int, int], None]] = []
-    if os.environ.get("HARNESS_LEDGER"):
-        actions.append(_open_ledger)
-    if os.environ.get("HARNESS_FIRST_STEP"):
-        actions.append(_see_first_step)
+    if path := os.environ.get("HARNESS_LEDGER"):
+        actions.append(_given_to("ledger", "ledger", "open_until_exit", path))
+    if path := os.environ.get("HARNESS_FIRST_STEP"):
+        actions.append(_given_to("first step", "first_step", "follow", path))
     folder = os.environ.get("HARNESS_PROFILE")
     if folder:
         try:
