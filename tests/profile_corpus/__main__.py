@@ -81,22 +81,11 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
     """Run a program; return the verdict, and what was said first."""
     folder, words = program.words(checkouts)
     with tempfile.TemporaryDirectory() as out:
-        command = [
-            sys.executable,
-            "-P",
-            "-m",
-            "harness",
-            "profile",
-            "-o",
-            out,
-            "--",
-            python,
-            *words,
-        ]
+        profiled = [sys.executable, "-P", "-m", "harness", "profile", "-o", out, "--", python]
         environment = {**os.environ, **SURROUNDINGS}
         try:
             done = subprocess.run(
-                command,
+                [*profiled, *words],
                 cwd=folder,
                 env=environment,
                 capture_output=True,
@@ -138,22 +127,10 @@ def python_of(checkouts: Path, release: str) -> str:
     folder = checkouts / f"jax-{release}"
     uv = Path(sys.executable).with_name("uv")
     if not folder.is_dir():
-        subprocess.run(
-            [uv, "venv", "--quiet", "--python", table()["releases"][release], folder], check=True
-        )
-        libraries = table()["libraries"]["install"]
-        install = [
-            uv,
-            "pip",
-            "install",
-            "--quiet",
-            "--compile-bytecode",
-            "--python",
-            folder,
-            f"jax=={release}",
-            *libraries,
-        ]
-        subprocess.run(install, check=True)
+        version, libraries = table()["releases"][release], table()["libraries"]["install"]
+        subprocess.run([uv, "venv", "--quiet", "--python", version, folder], check=True)
+        install = [uv, "pip", "install", "--quiet", "--compile-bytecode", "--python", folder]
+        subprocess.run([*install, f"jax=={release}", *libraries], check=True)
     return str(folder / "bin" / "python")
 
 

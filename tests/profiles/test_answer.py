@@ -9,7 +9,6 @@ from harness.profiles.answer.findings import findings
 from harness.profiles.answer.summary import LINES
 from harness.profiles.causes.cause import Cause
 from harness.profiles.names import line_text
-from harness.records.units import seconds_text
 from harness.report.profile.face import Profile
 from harness.watch import events
 from tests.profiles.logs import (
@@ -349,24 +348,6 @@ def test_many_builds_are_told_in_seconds(tmp_path):
     text = text_of(profile)
     assert time.process_time() - before < 3  # 0.3 s on the machine it was written on
     assert "10,000 builds of 1 function in 3 threads" in text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0, "0 s"),
-        (3e-5, "30 µs"),
-        (0.0012, "1.2 ms"),
-        (0.0123, "12 ms"),
-        (0.9996, "1.0 s"),
-        (9.96, "10 s"),
-        (41.2, "41 s"),
-        (192, "3 min 12 s"),
-        (7261, "2 h 1 min"),
-    ],
-)
-def test_times_have_no_more_digits_than_they_are_worth(seconds, text):
-    assert seconds_text(seconds) == text
 
 
 @pytest.mark.parametrize(

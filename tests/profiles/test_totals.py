@@ -81,13 +81,41 @@ def test_the_sampled_parts_have_an_interval_and_the_others_none(tmp_path):
     assert total.interval("compile") == (total.seconds["compile"],) * 2
 
 
-def test_a_hit_is_loading_and_no_compiling(tmp_path):
-    hit = build(1, 200, 230, ("compile", 200, 220), requests=(request("hit", 15, load=5),))
-    profile = profile_of(tmp_path, [started(), hit, ended(300)])
-    check(profile)
-    total = total_of(profile)
-    assert total.seconds["load"] == pytest.approx(0.02)
-    assert total.seconds["compile"] == 0
+HIT = build(1, 200, 230, ("compile", 200, 220), requests=(request("hit", 15, load=5),))
+TRACED = build(1, 200, 300, ("trace", 200, 300))
+BACKEND = events.Backend(ns(210), ns(290), MAIN, "cpu", ("cpu:0",))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([started(), HIT, ended(300)], {"load": 0.02, "compile": 0}),
+        ([started(), BACKEND, TRACED, ended(300)], {"backend": 0.08, "trace": 0.02}),
+        (
+            [started(), samples(150, library=4), TRACED, ended(500)],
+            {"library": 0.05, "unattributed": 0.25},
+        ),
+        ([started(), TRACED, ended(300, own_ns=ns(9e9))], {"trace": 0.1, "profile": 0.1}),
+        (
+            [started(clock=150, how="context"), TRACED, ended(600)],
+            {"python": 0, "unattributed": 0.35},
+        ),
+        ([started(), ended(400)], {"unattributed": 0.3}),
+        ([started(), build(1, -500, 150, ("trace", -500, 150)), ended(300)], {"trace": 0.15}),
+    ],
+    ids=[
+        "a hit is loading and no compiling",
+        "the start of the backend is no tracing",
+        "what was not sampled is unattributed",
+        "a profile that claims to have cost more than there is",
+        "a context counts from its beginning",
+        "no build at all",
+        "a build before the clock began is cut",
+    ],
+)
+def test_each_part_has_its_seconds(tmp_path, lines, expected):
+    run = check(profile_of(tmp_path, lines))[0]
+    assert {part: run.seconds[part] for part in expected} == pytest.approx(expected)
 
 
 def test_threads_that_build_at_once_are_counted_once_on_the_wall_clock(tmp_path):
@@ -118,26 +146,6 @@ def test_a_build_inside_another_counts_for_itself(tmp_path):
     assert outer_built.stage_ns("trace") == ns(50)
 
 
-def test_the_start_of_the_backend_is_no_tracing(tmp_path):
-    lines = [
-        events.Backend(ns(210), ns(290), MAIN, "cpu", ("cpu:0",)),
-        build(1, 200, 300, ("trace", 200, 300)),
-    ]
-    profile = profile_of(tmp_path, [started(), *lines, ended(300)])
-    check(profile)
-    assert total_of(profile).seconds["backend"] == pytest.approx(0.08)
-    assert total_of(profile).seconds["trace"] == pytest.approx(0.02)
-
-
-def test_what_was_not_sampled_is_called_unattributed(tmp_path):
-    lines = [started(), samples(500, library=4), build(1, 600, 700, ("trace", 600, 700))]
-    profile = profile_of(tmp_path, [*lines, ended(900)])
-    check(profile)
-    total = total_of(profile)
-    assert total.seconds["library"] == pytest.approx(0.4)
-    assert total.seconds["unattributed"] == pytest.approx(0.3)
-
-
 def test_what_the_profile_cost_is_taken_from_outside_builds(tmp_path):
     lines = [started(), build(1, 200, 300, ("trace", 200, 300), own_ns=ns(5))]
     profile = profile_of(tmp_path, [*lines, ended(400, own_ns=ns(20))])
@@ -147,10 +155,6 @@ def test_what_the_profile_cost_is_taken_from_outside_builds(tmp_path):
     assert total.seconds["trace"] == pytest.approx(0.1)
     assert total.seconds["unattributed"] == pytest.approx(0.18)
     assert total_of(profile, "thread").seconds["profile"] == pytest.approx(0.005)
-
-
-def test_a_profile_that_claims_to_have_cost_more_than_there_is_makes_nothing_negative(tmp_path):
-    check(profile_of(tmp_path, [started(), build(1, 200, 300), ended(300, own_ns=ns(9e9))]))
 
 
 def test_a_log_that_was_cut_off_reaches_until_its_last_line(tmp_path):
@@ -194,24 +198,6 @@ def test_a_process_that_replaced_itself_goes_on(tmp_path):
     assert run.seconds["trace"] == pytest.approx(0.1)
     assert run.seconds["python"] == pytest.approx(0.2)
     assert run.seconds["end"] == pytest.approx(0.05)
-
-
-def test_a_context_counts_from_its_beginning(tmp_path):
-    lines = [started(clock=500, how="context"), build(1, 510, 520, ("trace", 510, 520))]
-    run = check(profile_of(tmp_path, [*lines, ended(600, "context")]))[0]
-    assert run.wall_s == pytest.approx(0.1)
-    assert run.seconds["python"] == 0
-
-
-def test_no_build_at_all(tmp_path):
-    run = check(profile_of(tmp_path, [started(), ended(400)]))[0]
-    assert run.seconds["unattributed"] == pytest.approx(0.3)
-
-
-def test_a_build_before_the_clock_began_is_cut(tmp_path):
-    lines = [started(), build(1, -500, 150, ("trace", -500, 150)), ended(300)]
-    run = check(profile_of(tmp_path, lines))[0]
-    assert run.seconds["trace"] == pytest.approx(0.15)
 
 
 def running(at, begin=200, stage="compile", thread=MAIN):

@@ -98,17 +98,14 @@ def test_the_error_travels_between_processes(step):
 def test_each_count_has_its_limit(step, limit):
     with harness.budget(**{limit: 2}):
         step(ones(3)), step(ones(4))
-    with pytest.raises(harness.BudgetExceeded, match=f"{limit} = 2"), harness.budget(**{limit: 2}):
+    with exceeded(f"{limit} = 2", **{limit: 2}):
         step(ones(5)), step(ones(6)), step(ones(7))
 
 
 def test_seconds_have_a_limit_and_a_warning(step):
     with harness.budget(max_compile_seconds=3600):
         step(ones(3))
-    with (
-        pytest.raises(harness.BudgetExceeded, match="Seconds depend on the machine"),
-        harness.budget(max_compile_seconds=0),
-    ):
+    with exceeded("Seconds depend on the machine", max_compile_seconds=0):
         step(ones(4))
 
 
@@ -116,10 +113,7 @@ def test_jaxs_own_functions_count_for_max_eager_alone():
     with harness.budget(max_compiles=0, max_builds=0):
         jnp.ones((3, 5, 7)) + 1
     jax.clear_caches()
-    with (
-        pytest.raises(harness.BudgetExceeded, match="one-operation program"),
-        harness.budget(max_eager=0),
-    ):
+    with exceeded("one-operation program", max_eager=0):
         jnp.ones((3, 5, 7)) + 1
 
 
@@ -140,7 +134,7 @@ def test_only_some_functions_are_counted(step, loss):
         step(ones(3))
     for name in ("step", r"test_guard.py:.*step", [r"ste."]):
         jax.clear_caches()
-        with pytest.raises(harness.BudgetExceeded), harness.budget(max_compiles=0, functions=name):
+        with exceeded(max_compiles=0, functions=name):
             step(ones(4))
 
 
