@@ -14,7 +14,7 @@ from harness.errors import ProfileError
 from harness.profiles.model import Process
 from harness.records.files import lines as lines_of
 from harness.records.json_file import SEALED, check_numbers
-from harness.watch.events import SCHEMA, AnyLine, Started, Visits
+from harness.watch.events import SCHEMA, AnyLine, Started
 from harness.watch.log_file import SUFFIX, is_sealed
 
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
@@ -121,7 +121,7 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
         try:
             line = _decoders[event].decode(text)
             check_numbers(text)
-            if not -MOST_S < _seconds(line) < MOST_S:
+            if not -MOST_S < getattr(line, "at_s", getattr(line, "seconds", 0.0)) < MOST_S:
                 raise ValueError("no program takes so long")
         except (ValueError, RecursionError):  # msgspec's and Unicode's are such
             line = None
@@ -133,16 +133,6 @@ def decoded(text: bytes, path: Path) -> AnyLine | None:
                 f"one reads up to {SCHEMA}. Read it with that release."
             )
     return line
-
-
-def _seconds(line: AnyLine) -> float:
-    match line:
-        case Started():
-            return line.at_s
-        case Visits():
-            return line.seconds
-        case _:
-            return 0.0
 
 
 def _read_head(text: bytes) -> _Head:

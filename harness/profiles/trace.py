@@ -54,15 +54,6 @@ def nested(slices: Iterable[Slice]) -> list[Slice]:
     return found
 
 
-def write(profile: Recorded, output: Path) -> int:
-    """Write a profile's trace, and return how many events it has.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    return save(trace(profile), output)
-
-
 def save(made: dict[str, Any], output: Path, remedy: str = "Choose another place with -o.") -> int:
     """Write what a trace file holds, packed if the name ends in `.gz`; return its events.
 
@@ -76,7 +67,7 @@ def save(made: dict[str, Any], output: Path, remedy: str = "Choose another place
     return len(made["traceEvents"])
 
 
-def trace(profile: Recorded) -> dict[str, Any]:
+def trace_of(profile: Recorded) -> dict[str, Any]:
     """Return a profile as the object that a trace file holds."""
     clock, names = Clock(profile), tracks.process_names(profile)
     # Numbers of processes and threads: small, and no number twice, as Perfetto wants them.

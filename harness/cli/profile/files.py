@@ -10,7 +10,7 @@ from harness.cli.output import say
 from harness.cli.profile.answer import Folder
 from harness.errors import UsageError
 from harness.profiles.recorded import read
-from harness.profiles.trace import write as write_trace
+from harness.profiles.trace import save, trace_of
 from harness.report import files
 
 
@@ -63,4 +63,4 @@ def trace(folder: Folder, output: Path | None = None) -> None:
     packed with gzip if its name ends in .gz. It contains paths and values of static arguments.
     """
     output = output or folder / "trace.json.gz"
-    say(f"{output}: {write_trace(read(folder), output)} events")
+    say(f"{output}: {save(trace_of(read(folder)), output)} events")

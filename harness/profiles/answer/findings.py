@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.profiles.causes.registry import BLAMELESS, KINDS
-from harness.profiles.causes.words import INSIDE_JIT, eager_remedy
+from harness.profiles.causes.words import INSIDE_JIT, OF_LOOPS, eager_remedy
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import Names, function_text, line_text, package_of
@@ -38,7 +38,6 @@ _KEEP = (
     "let the persistent cache keep them for the next run "
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
 )
-_LOOPS = "Jit the function that it is in, or define what it is given once, outside."
 
 
 _Key = tuple[str, str]
@@ -250,7 +249,7 @@ def _loop(builds: Sequence[Built], caller: str) -> Finding:
         done += f" {times_text(len(builds))}"
         if len(objects) == len(builds):
             done += ": each time with a new function object"
-    remedy = _library_remedy(builds) if caller else _LOOPS
+    remedy = _library_remedy(builds) if caller else OF_LOOPS
     return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", places(builds))
 
 

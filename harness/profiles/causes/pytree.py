@@ -19,7 +19,7 @@ from harness.profiles.causes.words import (
     static_text,
 )
 from harness.profiles.model import Built
-from harness.profiles.names import package_of
+from harness.profiles.names import package_of, shortened
 from harness.watch.events import Static
 
 _WAYS = ("by position", "by keyword")
@@ -32,8 +32,8 @@ _OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
 """Where a class of the user's or a library's begins in a structure, with its fixed fields."""
 
 
-def tree_differences(old: str, new: str) -> Iterator[Change]:
-    """Yield the change of each argument whose structure or way in differs.
+def tree_differences(old: str, new: str) -> list[Change]:
+    """Return the change of each argument whose structure or way in differs.
 
     Where only the fixed fields of a class differ, these are the texts, and its type is that class.
 
@@ -42,27 +42,20 @@ def tree_differences(old: str, new: str) -> Iterator[Change]:
         new: the same of the later build.
     """
     one, other = arguments_of(old), arguments_of(new)
-    told = False
-    for name in [*other, *(name for name in one if name not in other)]:
-        before, after = one.get(name), other.get(name)
-        if before is None or after is None or before == after:
-            if before == after:
-                continue
-            if before is None and _twin(name) in one:
-                told = True
-                ways = _WAYS if name.endswith("=") else _WAYS[::-1]
-                yield Change(name.rstrip("="), *ways)
-            elif after is None and _twin(name) in other:
-                continue
-            else:
-                told = True
-                yield Change(name.rstrip("="), _given(before), _given(after))
-        else:
-            told = True
-            fixed = _fixed_fields(before, after)
-            yield Change(name.rstrip("="), *(fixed or _both(before, after)))
-    if not told:  # the order of keywords and the like
-        yield Change("arguments", *around(old, new))
+    found = []
+    for name in dict.fromkeys((*other, *one)):
+        before, after, plain = one.get(name), other.get(name), name.rstrip("=")
+        if before == after:
+            continue
+        if before is not None and after is not None:
+            texts = _fixed_fields(before, after) or _both(before, after)
+            found.append(Change(plain, *texts))
+        elif before is None and _twin(name) in one:
+            found.append(Change(plain, *(_WAYS if name.endswith("=") else _WAYS[::-1])))
+        elif after is not None or _twin(name) not in other:
+            found.append(Change(plain, _given(before), _given(after)))
+    # Where nothing is found, it is the order of keywords and the like.
+    return found or [Change("arguments", *around(old, new))]
 
 
 def arguments_of(tree: str) -> dict[str, str]:
@@ -155,8 +148,7 @@ def _nodes(structure: str) -> tuple[str, list[tuple[str, str]]]:
 def _shortened(structure: str) -> str:
     if structure == "*":
         return AN_ARRAY
-    structure = " ".join(structure.split())
-    return structure if len(structure) <= LONGEST else structure[:LONGEST] + "…"
+    return shortened(structure, LONGEST)
 
 
 def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
@@ -190,16 +182,10 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
-    if what.type and (name := _name_of(what.after)):
-        return (
-            f"Make the field `{name}` of `{what.type}` one with data (an array), or let it take "
-            "few values."
-        )
     if what.type:
-        return (
-            f"Make the field of `{what.type}` that changes one with data (an array), or let it "
-            "take few values."
-        )
+        name = _name_of(what.after)
+        field = f"`{name}` of `{what.type}`" if name else f"of `{what.type}` that changes"
+        return f"Make the field {field} one with data (an array), or let it take few values."
     return (
         f"Give `{what.argument}` the same structure in every call: keys, types of containers, "
         "None, fixed fields of classes."

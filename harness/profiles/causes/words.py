@@ -56,10 +56,10 @@ def committed(leaf: events.Leaf) -> bool:
 
 def committed_text(leaf: events.Leaf) -> str:
     """Return where an array is committed to."""
-    return where_text(leaf) if committed(leaf) else "not committed"
+    return _where(leaf) if committed(leaf) else "not committed"
 
 
-def where_text(leaf: events.Leaf) -> str:
+def _where(leaf: events.Leaf) -> str:
     """Return a device's name where there is one, and else the whole sharding."""
     match = _SHARDING.fullmatch(leaf.sharding)
     if match and match["devices"] and match["how"] == "SingleDeviceSharding()":
@@ -73,7 +73,7 @@ def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | 
         return None
     one, other = (_SHARDING.fullmatch(leaf.sharding) for leaf in (old, new))
     alike = one and other and one.group("how", "memory") == other.group("how", "memory")
-    return bool(alike), (where_text(old), where_text(new))
+    return bool(alike), (_where(old), _where(new))
 
 
 LONGEST = 120
@@ -219,6 +219,7 @@ def of_operations(*names: str) -> Look:
     return look
 
 
+OF_LOOPS = "Jit the function that it is in, or define what it is given once, outside."
 INSIDE_JIT = "Do it inside the jitted function, or build small arrays with numpy."
 """What to do about one operation, where it is not known which function to jit."""
 
@@ -234,7 +235,7 @@ def eager_remedy(built: Built) -> str:
             "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)."
         )
     if built.function.through and built.operation:  # a loop with the user's functions
-        return "Jit the function that it is in, or define what it is given once, outside."
+        return OF_LOOPS
     if built.function.through:
         return "Jit it once, outside the loop or function that does so, and keep the result."
     if _transformed(built):
