@@ -134,7 +134,7 @@ def compile(
         rows = [msgspec.to_builtins(one) for one in grown]
         parts = growth_page(label, against, rounds, grown, least / 100)
         flat = [{**row.pop("values"), **row} for row in rows]
-        output.show(parts, pd.DataFrame(flat), [msgspec.to_builtins(one) for one in grown])
+        output.show(parts, pd.DataFrame(flat), grown)
         return
     code = 0
     if program:
@@ -148,7 +148,7 @@ def compile(
         "program": made.fingerprint,
         **msgspec.to_builtins(inside),
         "python": [_told(stage) for stage in made.python],
-        "remedies": msgspec.to_builtins(made.remedies),
+        "remedies": made.remedies,
     }
     if trace is not None:
         remedy = "Choose another place with --trace."
@@ -212,8 +212,8 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
 def _told(stage: CallBranch) -> dict[str, object]:
     """Return who makes a stage's calls, in every way to sum them."""
     sums = (callers.lines, callers.functions, callers.primitives)
-    found = {each.__name__: msgspec.to_builtins(each(stage)) for each in sums}
-    return {"stage": stage.name, "calls": stage.calls, "tree": msgspec.to_builtins(stage), **found}
+    found = {each.__name__: each(stage) for each in sums}
+    return {"stage": stage.name, "calls": stage.calls, "tree": stage, **found}
 
 
 def _rows(branch: PassBranch | CallBranch, path: str = "") -> Iterator[dict[str, object]]:

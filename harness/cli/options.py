@@ -2,7 +2,7 @@
 
 An option is told beside the type and default of a parameter: with `live=Option(help="Show it.")`,
 the parameter `live: bool = False` is click's flag `--live`. A group of options is one parameter: of
-the type :class:`Filters`, :class:`Results` or :class:`Output`.
+the type :class:`Filters`, :class:`Results`, :class:`Output` or :class:`JsonOutput`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
 import click
 
@@ -183,6 +183,29 @@ OutputFile = Annotated[
     Option("--output", "-o", metavar="FILE", help="Write into a file instead of printing."),
 ]
 
+CacheDirectory = Annotated[
+    str,
+    Argument(
+        metavar="DIR",
+        help="The directory that jax_compilation_cache_dir names; gs://… with etils installed.",
+        envvar="JAX_COMPILATION_CACHE_DIR",
+    ),
+]
+MaxSize = Annotated[
+    int,
+    Option(
+        "--max-size",
+        metavar="BYTES",
+        min=-1,
+        help="The size cap that programs set (jax_compilation_cache_max_size); -1: none.",
+        envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
+    ),
+]
+AsJson = Annotated[bool, Option("--json", help="The same as --format json.")]
+
+JsonOutput = NewType("JsonOutput", Output)
+"""An output that `--json` stands for as well."""
+
 
 @dataclass(frozen=True)
 class Results:
@@ -202,8 +225,11 @@ def _filters(**given: list[str] | None) -> Filters:
     return Filters(**{name: tuple(values or ()) for name, values in given.items()})
 
 
-def _output(format_: Format, output: Path | None) -> Output:
-    return Output(format_, output)
+def _output(format_: Format, output: Path | None, as_json: bool = False) -> Output:
+    return Output(Format.json if as_json else format_, output)
+
+
+_OUTPUT = {"format_": (OutputFormat, Format.table), "output": (OutputFile, None)}
 
 
 _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
@@ -218,7 +244,8 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
         },
     ),
     Results: (_results, {"folder": (ResultsPath, None), "results": (ReadResults, None)}),
-    Output: (_output, {"format_": (OutputFormat, Format.table), "output": (OutputFile, None)}),
+    Output: (_output, _OUTPUT),
+    JsonOutput: (_output, {"as_json": (AsJson, False), **_OUTPUT}),
 }
 """How a group is made of its options: each with its type and default."""
 

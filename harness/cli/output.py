@@ -5,19 +5,22 @@ from __future__ import annotations
 import enum
 import json
 import math
+import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.errors import UsageError
 from harness.records.files import replaced
 from harness.records.markdown import escaped, table_lines
 from harness.records.printable import printable
@@ -73,18 +76,20 @@ class Output:
     path: Path | None = None
     """A file, written as a whole or not at all; None for standard output."""
 
-    def show(self, parts: Iterable[Part], rows: pd.DataFrame, document: Any = None) -> None:
+    def show(
+        self, parts: Iterable[Part], rows: pd.DataFrame | Sequence[Any], document: Any = None
+    ) -> None:
         """Write what a command found.
 
         Args:
             parts: the page for people, in the formats `table` and `markdown`.
-            rows: everything, for `csv` and `json`.
+            rows: everything, for `csv` and `json`: a frame, or structs.
             document: what `json` has instead of a list of these rows.
         """
         if self.format is Format.csv:
-            self.text(rows.to_csv(index=False))
+            self.text(_frame(rows).to_csv(index=False))
         elif self.format is Format.json:
-            self.text(json_text(records(rows) if document is None else document))
+            self.text(json_text(records(_frame(rows)) if document is None else document))
         elif self.format is Format.markdown:
             self.text(markdown(parts))
         else:
@@ -234,6 +239,17 @@ def markdown_table(frame: pd.DataFrame) -> str:
     return "\n".join(table_lines(list(frame.columns), frame.to_numpy().tolist()))
 
 
+def _frame(rows: pd.DataFrame | Sequence[Any]) -> pd.DataFrame:
+    """Return a row per struct, and a column per field of it and of what it holds."""
+    import pandas as pd  # half a second that no other format takes
+
+    if isinstance(rows, pd.DataFrame):
+        return rows
+    text = json.dumps(plain(rows), ensure_ascii=False)
+    known = json.loads(text.encode("utf-8", "replace"))  # no file name that is not UTF-8
+    return pd.json_normalize(known)
+
+
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame as dictionaries."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
@@ -242,16 +258,16 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 def json_text(document: Any) -> str:
     """Return strict JSON: what is not known (NaN, NaT) and what is infinite is null."""
     text = json.dumps(plain(document), indent=1, allow_nan=False, ensure_ascii=False)
-    if text.replace("\n", "").isprintable():
-        return text
-    # Only within JSON's own texts can there be such, where they are written as ASCII.
-    return "".join(
-        each if each.isprintable() or each == "\n" else json.dumps(each)[1:-1] for each in text
+    # Only within JSON's own texts can there be what is not printable, written as ASCII there.
+    return re.sub(
+        r"[^\n -~]", lambda one: one[0] if one[0].isprintable() else json.dumps(one[0])[1:-1], text
     )
 
 
 def plain(value: Any) -> Any:
     """Return a value as strict JSON can hold it: no NaN, no infinity, no types of NumPy."""
+    if isinstance(value, msgspec.Struct) or is_dataclass(value):
+        value = msgspec.to_builtins(value)
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -269,6 +285,21 @@ def say(*lines: str) -> None:
     """Say something beside the output, on standard error."""
     for line in lines:
         print(f"harness: {printable(line)}", file=sys.stderr, flush=True)
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Find out before minutes of work whether a file can be written, and leave it as it was."""
+    there = path.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+        if not there:
+            path.unlink()
+    except OSError as error:
+        raise UsageError(
+            f"{option} {path} cannot be written: {error.strerror}. Give a file in a folder that "
+            "you can write to."
+        ) from None
 
 
 @contextmanager

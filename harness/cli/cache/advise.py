@@ -14,9 +14,8 @@ from click.exceptions import Exit
 from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cli import options
-from harness.cli.cache.options import AsJson, write
-from harness.cli.options import Argument, Option
-from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.options import Argument, JsonOutput, Option
+from harness.cli.output import Heading, Part, TextTable, say
 from harness.engine.lock import measuring
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text
@@ -37,8 +36,7 @@ def advise(
     words: list[str],
     starts: int = 3,
     seed: int | None = None,
-    as_json: AsJson = False,
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""Try what the cache would save a program: each setting, on a directory of its own.
 
@@ -56,7 +54,7 @@ def advise(
     with temporary_folder() as folder, measuring(say):
         tried = advice.advise(command, Path(folder), starts, say, seed)
     document = {"schema": 1, "settings": [dataclasses.asdict(one) for one in tried]}
-    write(output, _page(tried), _rows(tried), document, as_json)
+    output.show(_page(tried), _rows(tried), document)
     if not tried[0].first.requests:
         raise Exit(ExitCode.NOTHING)
 

@@ -21,9 +21,8 @@ from harness.cache.put_cost import PutCost
 from harness.cache.removal import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.options import Option
-from harness.cli.output import Heading, Output, Part
+from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
+from harness.cli.output import Heading, Part
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 from harness.targets.host import installed
@@ -68,8 +67,7 @@ def doctor(
     scratch: Path | None = None,
     loading: bool = False,
     jax: str = "",
-    as_json: AsJson = False,
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""Find what ails a cache, and say what to do about it.
 
@@ -117,7 +115,7 @@ def doctor(
     parts += [_loads_line(loads, len(seen.entries)), *_moved_lines(moved, place.where)]
     document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
     document["loads"] = loads
-    write(output, filter(None, parts), before.findings, document, as_json)
+    output.show(filter(None, parts), before.findings, document)
     if after.exit_code:
         raise Exit(after.exit_code)
 

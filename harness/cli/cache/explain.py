@@ -11,7 +11,6 @@ from click.exceptions import Exit
 from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import read
 from harness.cli import options
-from harness.cli.cache.options import write
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part
 from harness.errors import ExitCode
@@ -47,7 +46,7 @@ def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> No
         if keyless:
             parts.append(f"{path}: {len(keyless)} requests had no key: {keyless[0].detail}")
     rows = [{"module": o.module, "status": o.status, "verdict": o.verdict} for o in shown]
-    write(output, parts, rows, shown)
+    output.show(parts, rows, shown)
     if not modules:
         raise Exit(ExitCode.NOTHING)
 

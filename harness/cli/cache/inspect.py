@@ -11,9 +11,8 @@ from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey, Totals
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, MaxSize, write
-from harness.cli.options import Option
-from harness.cli.output import Heading, Output, Part, TextTable
+from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
+from harness.cli.output import Heading, Part, TextTable
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, size_text, some
@@ -40,8 +39,7 @@ def inspect(
     max_size: MaxSize = -1,
     sort: str = "size",
     limit: int = 20,
-    as_json: AsJson = False,
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""List every entry of a cache, without importing JAX or the program.
 
@@ -65,7 +63,7 @@ def inspect(
     parts += rest
     parts += _evictions(evictions) if evictions else ()
     document = {"schema": 1, "survey": survey, "totals": totals, "evictions": evictions}
-    write(output, parts, entries, document, as_json)
+    output.show(parts, entries, document)
 
 
 def _table(entries: Sequence[Entry], now: float) -> TextTable:

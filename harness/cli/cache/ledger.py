@@ -13,9 +13,8 @@ from click.exceptions import Exit
 from harness.cache import ledger as ledgers
 from harness.cache.ledger import Share, Summary
 from harness.cli import options
-from harness.cli.cache.options import check_writable
 from harness.cli.options import Argument, Option
-from harness.cli.output import console, notes, print_page
+from harness.cli.output import check_writable, console, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced

@@ -13,9 +13,8 @@ from harness.cache import ledger as ledgers
 from harness.cache import pack as packs
 from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, check_writable, write
-from harness.cli.options import Argument, Option
-from harness.cli.output import Output, notes, print_page
+from harness.cli.options import Argument, CacheDirectory, JsonOutput, Option
+from harness.cli.output import check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import seconds_text, size_text, some
@@ -101,8 +100,7 @@ def unpack(
     file: Path,
     directory: CacheDirectory,
     jaxlib: str = "",
-    as_json: AsJson = False,
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""Unpack a cache where it is needed; each entry is verified first.
 
@@ -122,7 +120,7 @@ def unpack(
         )
     found = packs.unpack(file, Path(directory), jaxlib or installed("jaxlib"))
     document = {"schema": 1, "directory": directory, "unpacked": found}
-    write(output, _unpacked_lines(found, directory), found.left_out, document, as_json)
+    output.show(_unpacked_lines(found, directory), found.left_out, document)
     if found.left_out:
         raise Exit(ExitCode.INCOMPLETE)
 

@@ -13,9 +13,8 @@ from harness.cache.directory import LocalDirectory, open_directory
 from harness.cache.removal import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, write
-from harness.cli.options import Option
-from harness.cli.output import Heading, Output, Part, TextTable
+from harness.cli.options import CacheDirectory, JsonOutput, Option
+from harness.cli.output import Heading, Part, TextTable
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, counted, size_text
@@ -49,8 +48,7 @@ def prune(
     ledgers: list[Path] | None = None,
     keep: list[Path] | None = None,
     yes: bool = False,
-    as_json: AsJson = False,
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""Remove what a cache can do without. Without --yes it only says what would go.
 
@@ -94,7 +92,7 @@ def prune(
     moved = removal.remove(place.path, going) if yes else None
     parts = _page(seen, going, moved)
     document = {"schema": 1, "directory": place.where, "superfluous": going, "removed": moved}
-    write(output, parts, going, document, as_json)
+    output.show(parts, going, document)
 
 
 def _page(seen: Survey, going: Sequence[Entry], moved: Moved | None) -> Iterator[Part]:

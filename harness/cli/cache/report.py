@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
 from click.exceptions import Exit
 
@@ -15,9 +14,8 @@ from harness.cache import report as reports
 from harness.cache.report import CacheReport, HostRow, LedgerRun, ModuleRow
 from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
-from harness.cli.cache.options import AsJson, write
-from harness.cli.options import Argument, Option
-from harness.cli.output import Heading, Output, Part, TextTable, notes
+from harness.cli.options import Argument, JsonOutput, Option
+from harness.cli.output import Heading, Part, TextTable, notes
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, size_text, some
@@ -32,9 +30,7 @@ SHOWN = 15
         metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
     ),
 )
-def report(
-    *, ledgers: list[Path], fail_under: float | None = None, as_json: AsJson = False, output: Output
-) -> None:
+def report(*, ledgers: list[Path], fail_under: float | None = None, output: JsonOutput) -> None:
     r"""Report the newest of several runs: what it lost, where and why, beside the last good one.
 
     \b
@@ -59,7 +55,7 @@ def report(
     parts = list(_page(found))
     if fail_under is not None:
         parts.append(_judged(low, high, fail_under))
-    write(output, parts, found.modules, _document(found), as_json)
+    output.show(parts, found.modules, _document(found))
     if fail_under is not None and 100 * high < fail_under:
         raise Exit(ExitCode.WORSE)
 
@@ -184,8 +180,8 @@ def _document(found: CacheReport) -> dict[str, Any]:
         "good": None if found.good is None else run(found.good),
         "hit_rate_by_seconds": found.rate_bounds,
         "causes": [{"verdict": text, "modules": modules} for text, modules in found.causes],
-        "modules": msgspec.to_builtins(found.modules),
-        "hosts": msgspec.to_builtins(found.hosts),
+        "modules": found.modules,
+        "hosts": found.hosts,
         "runs": [run(one) for one in found.runs],
-        "sub_caches": msgspec.to_builtins(found.sub_caches),
+        "sub_caches": found.sub_caches,
     }

@@ -11,10 +11,9 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.cache.options import AsJson, check_writable, write
 from harness.cli.formatter import Command
-from harness.cli.options import Argument, Benchmarks, Option
-from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.options import Argument, Benchmarks, JsonOutput, Option
+from harness.cli.output import Heading, Output, Part, TextTable, check_writable, say
 from harness.declare import discovery
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, UsageError
@@ -60,9 +59,8 @@ def ship(
     target: str | None = None,
     seed: int | None = None,
     figure: Path | None = None,
-    as_json: AsJson = False,
     benchmarks: Benchmarks = Path("benchmarks"),
-    output: Output,
+    output: JsonOutput,
 ) -> None:
     r"""Which way should I ship this? The time to the first result, and the bytes, by every way.
 
@@ -86,7 +84,7 @@ def ship(
         if case or symbolic is not None or target is not None:
             raise UsageError("--case, --symbolic and --target are for workloads.")
         report = _of_program(words, processes, seed)
-        _show(report, figure, as_json, output)
+        _show(report, figure, output)
         return
     if len(words) > 1:
         raise UsageError(
@@ -98,13 +96,13 @@ def ship(
     if symbolic is not None:
         with measuring(say):
             export = sizes.compare(chosen, known, symbolic, processes, seed, say)
-        write(output, _export_page(export), sizes.medians(export), export, as_json)
+        output.show(_export_page(export), sizes.medians(export), export)
         if export.reason or export.refused:
             raise Exit(ExitCode.NOTHING if export.reason else ExitCode.SOME_FAILED)
         return
     with measuring(say):
         report = routes.compare(chosen, known[0], processes, seed, say)
-    _show(report, figure, as_json, output)
+    _show(report, figure, output)
 
 
 _EXAMPLE = "harness cache ship train_step -- python train.py"
@@ -121,8 +119,8 @@ def _of_program(words: list[str], processes: int, seed: int | None) -> routes.Ro
         return own_program.compare(command, "".join(words[:at]), processes, seed, say)
 
 
-def _show(report: routes.RoutesReport, figure: Path | None, as_json: bool, output: Output) -> None:
-    write(output, _page(report), report.rows, report, as_json)
+def _show(report: routes.RoutesReport, figure: Path | None, output: Output) -> None:
+    output.show(_page(report), report.rows, report)
     if figure is not None:
         from harness.report.figures import shipping  # of the extra `figures`
 

@@ -12,8 +12,8 @@ from harness.cache.directory import open_directory
 from harness.cache.removal import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Survey
 from harness.cli import options
-from harness.cli.cache.options import AsJson, CacheDirectory, write
-from harness.cli.output import Output, Part, TextTable
+from harness.cli.options import CacheDirectory, JsonOutput
+from harness.cli.output import Part, TextTable
 from harness.records.printable import printable
 from harness.records.units import counted, size_text
 
@@ -23,7 +23,7 @@ LARGEST = 8
 
 
 @options.command()
-def stats(*, directory: CacheDirectory, as_json: AsJson = False, output: Output) -> None:
+def stats(*, directory: CacheDirectory, output: JsonOutput) -> None:
     r"""A cache in one screen: how large, how old, for whom, and what is the most of it.
 
     \b
@@ -40,7 +40,7 @@ def stats(*, directory: CacheDirectory, as_json: AsJson = False, output: Output)
     }
     rows = [{"by": by, **row} for by, rows in groups.items() for row in rows]
     document = {"schema": 1, "directory": seen.directory, "groups": groups}
-    write(output, _page(seen, groups), rows, document, as_json)
+    output.show(_page(seen, groups), rows, document)
 
 
 def _age(seconds: float) -> str:

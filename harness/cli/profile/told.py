@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from harness.cli.cache.options import check_writable
-from harness.cli.output import notes
+from harness.cli.output import check_writable, notes
 from harness.cli.profile.answer import answer
 from harness.cli.profile.live import Live as Live
 from harness.errors import ExitCode, HarnessError
