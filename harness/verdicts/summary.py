@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import ExitCode
-from harness.frame.frame import rows_of
+from harness.frame.frame import rows_of, stage_order
 from harness.frame.tables import case_texts
 from harness.records.units import seconds_text
 from harness.stages.registry import OF_CALLS, STAGES
@@ -81,35 +81,30 @@ def across_lines(comparison: Comparison) -> list[str]:
     """Return how the machines differ that were compared with each other; [] if none were."""
     if not comparison.across:
         return []
-    said = [f"Across machines: {text}." for text in _across(comparison.frame)]
+    said = [f"Across machines: {text}." for text in _each(comparison.frame["across"])]
     return said or ["Across machines: no row is; both arms are of one machine, or nothing fits."]
 
 
-def _across(frame: pd.DataFrame) -> list[str]:
-    return [text for text in dict.fromkeys(frame["across"]) if text]
+def _each(texts: pd.Series[str]) -> list[str]:
+    """Return the texts of a column, each once."""
+    return [text for text in dict.fromkeys(texts) if text]
 
 
-def by_stage(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per stage, over the cases that were compared in it.
+def overview(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text, a row per stage; without rows where the comparison is short.
 
-    Args:
-        frame: from :func:`harness.compare`.
-
-    Returns:
-        `stage`; `cases`, how many; `ratio`, the geometric mean of their ratios b / a, each case
-        with the same weight; `whole`, the verdict on all of them together, "" for none; how many
-        are `slower`, `faster`, `same` and `unsure`. No row where nothing is comparable.
+    The mean of ratios is geometric, each case with the same weight.
     """
     known = frame[frame["ratio"].notna()]
-    present = set(known["stage"])
     rows = []
-    for stage in (*(s for s in STAGES if s in present), *sorted(present - set(STAGES))):
+    for stage in sorted(set(known["stage"]), key=stage_order) if len(known) > FEW else ():
         own = known[known["stage"] == stage]
         mean = math.exp(np.log(own["ratio"]).mean())
-        counts = [int((own["verdict"] == verdict).sum()) for verdict in COUNTED]
-        whole = ", ".join(verdict for verdict in dict.fromkeys(own["stage_verdict"]) if verdict)
-        rows.append((stage, len(own), mean, whole, *counts))
-    return pd.DataFrame(rows, columns=["stage", "cases", "ratio", "whole", *COUNTED])
+        counts = [(own["verdict"] == verdict).sum() for verdict in COUNTED]
+        rows.append([stage, len(own), f"{mean:.3f}", ", ".join(_each(own["stage_verdict"]))])
+        rows[-1] += counts
+    headings = ["stage", "cases", "mean B / A", "as a whole", *COUNTED]
+    return pd.DataFrame(rows, columns=headings, dtype=object).astype("str")
 
 
 def stage_lines(frame: pd.DataFrame) -> list[str]:
@@ -123,16 +118,6 @@ def stage_lines(frame: pd.DataFrame) -> list[str]:
         + f" as a whole: {row['stage_verdict']}. {row['stage_reason']}."
         for row in rows_of(called)
     ]
-
-
-def overview(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return :func:`by_stage` as text; without rows where the comparison is short."""
-    stages = by_stage(frame)
-    if stages["cases"].sum() <= FEW:
-        stages = stages.head(0)
-    texts = stages.assign(ratio=[f"{ratio:.3f}" for ratio in stages["ratio"]])
-    names = {"ratio": "mean B / A", "whole": "as a whole"}
-    return texts.rename(columns=names).astype("str")
 
 
 def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
@@ -157,7 +142,8 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     """
     rows: dict[tuple[Any, ...], list[str]] = {}
     for row, case in zip(rows_of(frame), cases(frame), strict=True):
-        stage, times = row["stage"], [_time(row["a_s"]), _time(row["b_s"])]
+        stage = row["stage"]
+        times = ["" if math.isnan(s) else seconds_text(s) for s in (row["a_s"], row["b_s"])]
         texts = [row["workload"], case, stage, *times, ratio_text(row)]
         texts += [row["verdict"], row["reason"]]
         if row["verdict"] not in (rules.INCOMPARABLE, rules.BROKEN):
@@ -192,29 +178,22 @@ def ratio_text(row: dict[str, Any]) -> str:
     return f"{row['ratio']:.3g}{interval}{calibrated}"
 
 
-def _time(value_s: float) -> str:
-    return "" if math.isnan(value_s) else seconds_text(value_s)
-
-
 def legend(comparison: Comparison) -> tuple[str, ...]:
     """Return what the columns of the table mean."""
-    bases = [basis for basis in dict.fromkeys(comparison.frame["basis"]) if basis]
-    stages = {basis: _stages_of(comparison.frame, basis) for basis in bases}
-    told = [
-        BASES[basis] + (f" ({', '.join(stages[basis])})" if len(bases) > 1 else "")
-        for basis in bases
-    ]
+    frame = comparison.frame
+    told = {basis: BASES[basis] for basis in _each(frame["basis"])}
+    if len(told) > 1:
+        for basis in told:
+            told[basis] += f" ({', '.join(_each(frame['stage'][frame['basis'] == basis]))})"
     on_cpu = [name for name, stage in STAGES.items() if stage.clock == "cpu"]
-    said = LEGEND.format(calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told))
+    said = LEGEND.format(
+        calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told.values())
+    )
     return (said, *(ACROSS if comparison.across else ()))
 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def _stages_of(frame: pd.DataFrame, basis: str) -> list[str]:
-    return list(dict.fromkeys(frame["stage"][frame["basis"] == basis]))
 
 
 def counts(frame: pd.DataFrame) -> dict[str, int]:
@@ -235,13 +214,8 @@ def _n_cases(frame: pd.DataFrame, chosen: pd.Series[bool]) -> int:
 def summary_text(frame: pd.DataFrame) -> str:
     """Return the answer in a line: what broke, which stages moved, and how many rows did."""
     counted = counts(frame)
-    broken, again = (
-        _n_cases(frame, chosen)
-        for chosen in (
-            frame["verdict"] == rules.BROKEN,
-            frame["reason"].str.startswith(rules.WORKS_AGAIN),
-        )
-    )
+    broken = counted[rules.BROKEN]
+    again = _n_cases(frame, frame["reason"].str.startswith(rules.WORKS_AGAIN))
     parts = [f"{broken} case{'' if broken == 1 else 's'} broken"] if broken else []
     moved = frame[frame["stage_verdict"].isin([rules.SLOWER, rules.FASTER])]
     for stage, verdict in dict.fromkeys(zip(moved["stage"], moved["stage_verdict"], strict=True)):
@@ -291,7 +265,7 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "b": comparison.b.label,
         "interleaved": comparison.interleaved,
         "across_machines": comparison.across,
-        "across": _across(comparison.frame),
+        "across": _each(comparison.frame["across"]),
         "answer": summary_text(comparison.frame),
         "counts": counts(comparison.frame),
         "stages": stage_lines(comparison.frame),
