@@ -1,4 +1,4 @@
-"""Verbs and options in the environment at hand."""
+"""Verbs and options in the environment at hand, besides what `tests.asv` holds at every run."""
 
 import base64
 import json
@@ -8,12 +8,11 @@ import sys
 import urllib.request
 import zlib
 
-import psutil
 import pytest
 
 from harness.records.schema import Problems, read_file
 from tests.asv.conformance.suite import MODULES, ONE, TRACE, chosen, previewed, samples
-from tests.asv.project import ENV, JAX, MACHINE, PYTHON, Project, kill, row, wait_for
+from tests.asv.project import ENV, JAX, MACHINE, Project
 
 PROCESSES = 2
 EFFORT = {"HARNESS_EFFORT": f"{PROCESSES}x1", "HARNESS_FIRST_CALLS": "0"}
@@ -58,33 +57,8 @@ def test_a_run_has_a_value_of_every_benchmark(project, first, name):
     assert all(value is not None and value > 0 for value in project.result(name)["result"])
 
 
-def test_one_workload_prints_a_benchmark_for_each_of_its_six_stages(first):
-    assert len(set(re.findall(r"work\.Wave\.track_\w+", first))) == 6
-
-
-def test_a_case_that_fails_fails_alone_and_the_run_ends_with_2(project, first):
-    good, bad = project.result("work.Half.track_trace")["result"]
-    assert good > 0
-    assert bad is None
-
-
-def test_a_sample_is_a_process(project, first):
-    assert project.result(TRACE)["stats_repeat"] == [PROCESSES] * 2
-
-
 def test_a_plain_benchmark_has_its_rounds(project, first):
     assert project.result("plain.time_rounds")["stats_repeat"] == [6]
-
-
-def test_what_distinguishes_the_environment_is_asvs_own(project, first):
-    stored = json.loads(project.result_file().read_text())
-    assert stored["requirements"].keys() == {"jax", "jaxlib"}
-    assert (stored["params"]["jax"], stored["params"]["python"]) == (JAX, PYTHON)
-
-
-def test_no_cell_is_of_a_target_that_the_machine_lacks(project, first):
-    assert project.benchmarks()[TRACE]["params"][-1] == ["'cpu'"]
-    assert project.result(TRACE)["params"][-1] == ["'cpu'"]
 
 
 def test_durations_are_told_of_every_benchmark_and_setup(first):
@@ -121,23 +95,6 @@ def test_b_that_matches_nothing_says_so(project):
 # Measuring again
 
 
-def test_a_second_run_measures_anew_and_replaces(project, measured):
-    before = project.result(TRACE)["result"]
-    project.run("--record-samples", "-b", chosen(TRACE), **EFFORT)
-    assert measured() == PROCESSES
-    assert len(samples(project.result(TRACE))) == PROCESSES
-    assert not set(before) & set(project.result(TRACE)["result"])
-
-
-def test_append_samples_adds_new_processes(project, measured):
-    before = samples(project.result(TRACE))
-    project.run("--append-samples", "-b", chosen(TRACE), **EFFORT)
-    after = samples(project.result(TRACE))
-    assert measured() == PROCESSES
-    assert after[: len(before)] == before
-    assert len(set(after)) == len(before) + PROCESSES
-
-
 def test_without_record_samples_only_statistics_are_stored(project, first):
     project.run("-b", chosen(TRACE), **EFFORT)
     found = project.result(TRACE)
@@ -154,19 +111,6 @@ def test_rounds_are_processes(project, measured):
 def test_rounds_of_a_plain_benchmark_stay_asvs(project):
     project.run("-a", "rounds=2", "-a", "repeat=3", "-b", "plain.time_rounds")
     assert project.result("plain.time_rounds")["stats_repeat"] == [6]
-
-
-def test_quick_is_one_process(project, measured):
-    project.run(*QUICK)
-    assert measured() == 1
-
-
-def test_a_dry_run_measures_and_stores_nothing(project, measured):
-    before = project.result_file().read_bytes()
-    said = project.run("--dry-run", *QUICK)
-    assert "ms" in row(said, TRACE)
-    assert project.result_file().read_bytes() == before
-    assert measured() == 0  # into the results
 
 
 def test_what_asv_does_not_store_is_measured_each_time(project, measured):
@@ -195,33 +139,7 @@ def test_skip_existing_commits_skips_the_commit(project, measured):
     assert measured() == 0
 
 
-def test_what_asv_has_not_been_given_yet_comes_from_records(project, measured):
-    """A run that was stopped, and what `harness run` measured."""
-    project.write("benchmarks/later.py", MODULES["work"].replace("Wave", "Later"))
-    command = ["run", "-E", "existing", "--set-commit-hash", "HEAD", "-b", "later.Later.track_tr"]
-    running = project.start(*command, HARNESS_EFFORT="3x1", HARNESS_FIRST_CALLS="0")
-    records = project.results / MACHINE / "records" / f"{project.result_file().stem}.jsonl"
-    wait_for(lambda: '"workload":"later.Later"' in records.read_text())
-    children = psutil.Process(running.pid).children(recursive=True)
-    assert any("run_server" in child.cmdline() for child in children)
-    kill(running)
-    _, alive = psutil.wait_procs(children, timeout=20)
-    assert not alive, "a killed run leaves nothing behind, asv's server neither"
-    before = project.records("later.Later")
-    project.asv(*command, "--record-samples", HARNESS_EFFORT="3x1", HARNESS_FIRST_CALLS="0")
-    assert before
-    assert set(project.values_s("later.Later", "trace")) == {
-        value for one in project.result("later.Later.track_trace")["samples"] for value in one
-    }
-    assert project.records("later.Later")[: len(before)] == before
-
-
 # Other options of run
-
-
-def test_show_stderr_says_why(project):
-    said = project.run("-e", "--quick", "-b", "work.Half.track_trace", code=2)
-    assert "only good ones work" in said
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "auto"])
@@ -339,10 +257,6 @@ def test_show_of_another_environment_or_machine(project, first):
     assert "not found" in project.asv("show", "HEAD", "-m", "nobody", code=1)
 
 
-def test_check_finds_nothing_wrong(project):
-    assert "No problems found" in project.asv("check", "-E", "existing")
-
-
 def test_update_leaves_results_as_they_are(project, first):
     before = json.loads(project.result_file().read_text())
     project.asv("update")
@@ -421,13 +335,6 @@ def test_compare_keeps_environments_apart(second):
 
 def test_compare_of_another_machine_is_refused(second):
     assert "not found" in second.asv("compare", "HEAD^", "HEAD", "-m", "nobody", code=1)
-
-
-def test_publish_writes_a_graph_of_both_commits(second):
-    said = second.asv("publish", "-o", "pages")
-    assert "Skipping" not in said
-    (graph,) = (second.folder / "pages" / "graphs" / "summary").glob(f"{TRACE}.json")
-    assert len(json.loads(graph.read_text())) == 2
 
 
 def test_publish_of_one_commit(second):
