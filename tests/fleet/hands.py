@@ -21,14 +21,14 @@ class Hands:
     name = "hands"
     chooses = True
 
-    def __init__(self, changes):
+    def __init__(self, changes, on_send=lambda order, worker: None):
         self.changes = changes
         self.seats = {worker: Seat("1", {"cpu": 1}) for worker in changes}
         self.sent = []
         self.stopped = []
         self.threads = ThreadPoolExecutor()
         self.on_ask = lambda workers: None
-        self.on_send = lambda order, worker: None
+        self.on_send = on_send
         """What a test does with an order first; what it returns or raises is what became of it."""
 
     def workers(self):
@@ -69,8 +69,9 @@ class Hands:
         self.stopped.append(sweep)
 
 
-DONE = Result()
-"""An order that brought nothing."""
+def done(order, worker):
+    """Let an order bring nothing."""
+    return Result()
 
 
 def sweep(pool, workloads, results, folder, effort="1x1", **options):

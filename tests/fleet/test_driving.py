@@ -15,7 +15,7 @@ from harness.fleet.workers import Seat
 from harness.records import environment
 from harness.records.store import Store, record_files
 from harness.stages import sampling
-from tests.fleet.hands import DONE, Hands, sweep
+from tests.fleet.hands import Hands, done, sweep
 from tests.sweeps import SUITES, workload
 
 Scale, Several = workload("small", "Scale"), workload("small", "Several")
@@ -59,7 +59,7 @@ def test_what_takes_workers_down_is_given_up_and_the_sweep_goes_on(at):
     def on_send(order, worker):
         if "Scale" in order.job.group:
             raise ValueError("it fell over")
-        return DONE
+        return Result()
 
     pool.on_send = on_send
     outcome, notes = at(pool, "2x1", [Scale, Printing])
@@ -87,7 +87,7 @@ def test_a_worker_that_is_slow_to_say_what_it_is_keeps_nobody_waiting(at):
             pool.come("b")
         elif len(pool.sent) == 4:
             went_on.set()
-        return DONE
+        return Result()
 
     pool.on_ask, pool.on_send = on_ask, on_send
     at(pool, "5x1")
@@ -109,7 +109,7 @@ def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
         if len(pool.sent) == 1:
             pool.come("b", since="2")
             threading.Thread(target=leave).start()
-        return DONE
+        return Result()
 
     def leave():
         assert asked.wait(10)
@@ -123,9 +123,7 @@ def test_a_worker_that_has_gone_before_its_answer_came_is_sent_nothing(at):
 
 def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
     broken = {"lacking": {"cpu": "no CPU here"}, "machine": "beta", "host": "two"}
-    pool = Hands({"a": {}, "b": broken})
-    pool.on_send = lambda order, worker: DONE
-    _, notes = at(pool)
+    _, notes = at(Hands({"a": {}, "b": broken}, done))
     assert notes == [
         "The worker beta (b) has the resource cpu, but cannot measure on it: no CPU here."
     ]
@@ -150,7 +148,7 @@ def test_a_job_waits_for_its_machine_and_then_goes_to_another(at, monkeypatch):
             del pool.seats["a"]
             pool.come("b", machine="beta", host="two")
             raise ValueError("the worker was lost")
-        return DONE
+        return Result()
 
     pool.on_send = on_send
     at(pool, "2x1")
@@ -176,7 +174,7 @@ def test_of_workers_that_cannot_be_chosen_one_that_was_meant_gets_it_in_the_end(
     pool.chooses = False
     pool.seats["a"] = Seat("", None)
     elsewhere = Result(refused="it is on the machine two now, and was on one", elsewhere=True)
-    pool.on_send = lambda order, worker: elsewhere if len(pool.sent) < 4 else DONE
+    pool.on_send = lambda order, worker: elsewhere if len(pool.sent) < 4 else Result()
     _, notes = at(pool)
     assert notes == []
     assert len(pool.sent) == 4
@@ -236,7 +234,7 @@ def test_a_store_that_fails_while_measuring_costs_one_worker_and_the_order_is_se
 
     def on_send(order, worker):
         if worker == "b":
-            return DONE
+            return Result()
         store.rmdir()
         store.write_text("in the way")
         return None
@@ -288,14 +286,11 @@ def test_a_host_far_off_its_class_is_put_aside_and_its_cases_measured_on_others(
 
 def test_a_case_waits_for_its_class_at_the_next_sweep_and_another_is_not_given_it(at, monkeypatch):
     monkeypatch.setattr(sweeping, "HOPE_S", 0.2)
-    first = Hands({"a": {"kind": "x"}})
-    first.on_send = lambda order, worker: DONE
-    at(first)
+    at(Hands({"a": {"kind": "x"}}, done))
     other = Hands({"b": {"kind": "y"}})
     with pytest.raises(FleetError, match=r"stay with x, which measured them before.*placement"):
         at(other)
     assert other.sent == []
-    third = Hands({"b": {"kind": "y"}, "c": {"kind": "x", "host": "another"}})
-    third.on_send = lambda order, worker: DONE
+    third = Hands({"b": {"kind": "y"}, "c": {"kind": "x", "host": "another"}}, done)
     at(third)
     assert {worker for worker, _ in third.sent} == {"c"}
