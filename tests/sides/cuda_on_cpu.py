@@ -91,13 +91,8 @@ static void run(dim3 grid, dim3 block, void (*call)(void**), void** arguments) {
 }
 """
 
+# Arrays are of floats, and numbers are integers.
 _C = {np.float32: "float*", np.float64: "double*", np.int32: "int", np.int64: "long long"}
-
-
-def _c_type(argument: object) -> str:
-    if isinstance(argument, np.ndarray):
-        return _C[argument.dtype.type]
-    return _C[type(argument)]
 
 
 class OnCpu:
@@ -111,7 +106,7 @@ class OnCpu:
 
     def launch(self, source: str, name: str, grid, block, arguments) -> None:
         """Run a kernel over arrays, which it may change, and NumPy's integers."""
-        types = list(map(_c_type, arguments))
+        types = [_C[each.dtype.type] for each in arguments]
         passed = ", ".join(
             f"({kind}) arguments[{n}]" if kind.endswith("*") else f"*({kind}*) arguments[{n}]"
             for n, kind in enumerate(types)
@@ -123,14 +118,8 @@ class OnCpu:
             run({{grid[0], grid[1], 1}}, {{block[0], block[1], 1}}, call, arguments);
         }}"""
         library = self._compiled(text)
-        places = [each.ctypes.data if isinstance(each, np.ndarray) else each for each in arguments]
-        numbers = [np.asarray(each) for each in arguments]
-        pointers = (ctypes.c_void_p * len(places))(
-            *(
-                place if isinstance(place, int) else number.ctypes.data
-                for place, number in zip(places, numbers, strict=True)
-            )
-        )
+        arrays = [np.asarray(each) for each in arguments]  # of a number, one that holds it
+        pointers = (ctypes.c_void_p * len(arrays))(*(each.ctypes.data for each in arrays))
         sizes = [(ctypes.c_int * 2)(*(*shape, 1)[:2]) for shape in (grid, block)]
         library.start(*sizes, pointers)
 
