@@ -51,37 +51,6 @@ class Subject:
         return "dot_general" in text or "conv_general" in text
 
 
-def subject_of(workload: type[Workload], case: Case, side: type[Side]) -> Subject:
-    """Trace the JAX function abstractly and return what the case declares.
-
-    Raises:
-        WorkloadError: the case is declared wrongly.
-        NotApplicable: it cannot be measured here.
-        Unavailable: it is no comparison, or none for `side`.
-    """
-    if workload.donate:
-        raise Unavailable("its inputs are donated, and a comparison uses each of them many times")
-    prepared = prepare(workload, case)
-    function = partial(prepared.function(), **prepared.static)
-    jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
-    leaves = jax.tree_util.tree_leaves((prepared.abstract, declared))
-    if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):
-        raise Unavailable("it takes or returns PRNG keys, which only JAX has")
-    foreign = sorted({leaf.dtype.name for leaf in leaves if leaf.dtype.isbuiltin != 1})
-    if foreign and side.rounds_narrow_sums:
-        raise Unavailable(
-            f"NumPy rounds sums of {', '.join(foreign)} after every step, which is no baseline for "
-            "a program that sums in float32"
-        )
-    parameters = list(inspect.signature(workload.function).parameters)
-    names = guards.names_of(prepared.abstract, parameters)
-    return Subject(prepared, jaxpr, declared, names)
-
-
-def _nbytes(tree: Any) -> int:
-    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree_util.tree_leaves(tree))
-
-
 @dataclass
 class ComparedCase:
     """A case that one side computes: visit by visit, with all that was found out about it.
@@ -158,20 +127,35 @@ class ComparedCase:
     # Before the clock
 
     def _prepare(self) -> Subject:
-        """Find out what the case declares, and how many sets of inputs there are to be."""
-        subject = subject_of(self.workload, self.case, type(self.side))
-        found = self.comparison
-        found.argument_bytes = _nbytes(subject.prepared.abstract)
-        found.output_bytes = _nbytes(subject.declared)
-        found.cache_bytes = self.side.cache_bytes()
-        found.rotated = timing.set_count(found.argument_bytes, found.cache_bytes)
-        if timing.is_resident(
-            found.rotated, found.argument_bytes, found.output_bytes, found.cache_bytes
-        ):
+        """Trace the JAX function abstractly; find out how many sets of inputs there are to be."""
+        if self.workload.donate:
+            raise Unavailable(
+                "its inputs are donated, and a comparison uses each of them many times"
+            )
+        prepared = prepare(self.workload, self.case)
+        function = partial(prepared.function(), **prepared.static)
+        jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
+        given, returned = map(jax.tree_util.tree_leaves, (prepared.abstract, declared))
+        leaves = [*given, *returned]
+        if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):
+            raise Unavailable("it takes or returns PRNG keys, which only JAX has")
+        foreign = sorted({leaf.dtype.name for leaf in leaves if leaf.dtype.isbuiltin != 1})
+        if foreign and self.side.rounds_narrow_sums:
+            raise Unavailable(
+                f"NumPy rounds sums of {', '.join(foreign)} after every step, which is no baseline "
+                "for a program that sums in float32"
+            )
+        found, cache = self.comparison, self.side.cache_bytes()
+        found.argument_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in given)
+        found.output_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in returned)
+        found.cache_bytes = cache
+        found.rotated = sets = timing.set_count(found.argument_bytes, cache)
+        if timing.is_resident(sets, found.argument_bytes, found.output_bytes, cache):
             self._label(["cache-resident"])
         self._reject(self.state.problems)
         self._label(self.state.labels)
-        return subject
+        parameters = list(inspect.signature(self.workload.function).parameters)
+        return Subject(prepared, jaxpr, declared, guards.names_of(prepared.abstract, parameters))
 
     def _check(self, subject: Subject, call: Callable[..., Any], data: Any) -> None:
         """Call once, and hold what comes back against the reference and the rules."""
