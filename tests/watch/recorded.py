@@ -1,8 +1,11 @@
-"""Record the builds of a piece of a program, and look at them."""
+"""Builds of a piece of a program, and lines of a log; light, for processes of their own as well."""
 
 from __future__ import annotations
 
 import harness
+from harness.profiles.log_reader import read_folder
+from harness.watch import events
+from harness.watch.writer import Writer
 
 
 def profiled(run):
@@ -33,3 +36,24 @@ def times(built):
 def named(found, name):
     """Return the builds of the functions of a name."""
     return [built for built in found if built.function.name == name]
+
+
+STARTED = events.Started(
+    events.SCHEMA, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1
+)
+
+
+def function(number, name="f"):
+    return events.Function(number, name, name, "p.py", number, "program")
+
+
+def opened(folder):
+    writer = Writer(folder)
+    writer.open()
+    writer.write(STARTED)
+    return writer
+
+
+def only(folder):
+    (found,) = read_folder(folder)
+    return found

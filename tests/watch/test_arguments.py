@@ -199,6 +199,8 @@ def test_a_hostile_value_does_no_harm():
     assert one(np.ones((1_000, 1_000))).value == "<numpy.ndarray float64[1000, 1000]>"
     assert one(Plain()).value.startswith("<")
     assert "0x" not in one((Plain(), object())).value
+    (built,) = builds(lambda: jax.jit(lambda x, how: x, static_argnums=1)(X, Hostile()))
+    assert built.arguments.statics[0].value == "<Hostile>"
 
 
 def test_a_slow_repr_of_a_library_is_asked_once(monkeypatch):
@@ -352,30 +354,16 @@ def test_what_cannot_be_referred_to_weakly_is_kept_up_to_a_limit():
     assert len(numbers._kept) == len(numbers._equal) == MOST_KEPT
 
 
-def test_a_hostile_static_argument_is_recorded_in_a_build():
-    @functools.partial(jax.jit, static_argnums=1)
-    def f(x, how):
-        return x
-
-    (built,) = builds(lambda: f(X, Hostile()))
-    assert built.arguments.statics[0].value == "<Hostile>"
-
-
-def test_a_callable_object_is_found_in_its_class():
-    class Layer:
+def test_a_callable_object_a_bound_method_and_a_partial_are_found():
+    class Model:
         def __call__(self, x):
             return x
 
-    (built,) = builds(lambda: jax.jit(Layer())(X))
-    assert built.function.file == __file__
-    assert built.function.qualname.endswith("Layer.__call__")
-
-
-def test_a_bound_method_and_a_partial_are_found():
-    class Model:
         def step(self, x, y=0):
             return x
 
-    for function in (Model().step, functools.partial(Model().step, y=1)):
-        (built,) = builds(lambda function=function: jax.jit(function)(X))  # type: ignore[misc]
-        assert built.function.qualname.endswith("Model.step")
+    given = (Model(), Model().step, functools.partial(Model().step, y=1))
+    found = builds(lambda: [jax.jit(function)(X) for function in given])
+    names = [built.function.qualname.rpartition("<locals>.")[2] for built in found]
+    assert names == ["Model.__call__", "Model.step", "Model.step"]
+    assert {built.function.file for built in found} == {__file__}

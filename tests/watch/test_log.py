@@ -24,13 +24,13 @@ from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
 from harness.watch.log_file import sealed
 from harness.watch.writer import Writer, encoded
-from tests.watch.log_lines import STARTED, function, only, opened
+from tests.watch.recorded import STARTED, function, only, opened
 
 
 def limited(folder, code):
     """Run code in a process of its own, which ends well, and return what it printed."""
     top = "import os, resource\nfrom pathlib import Path\n"
-    top += "from harness.watch import events\nfrom tests.watch.log_lines import *\n"
+    top += "from harness.watch import events\nfrom tests.watch.recorded import *\n"
     done = subprocess.run(
         [sys.executable, "-c", top + f"folder = Path({str(folder)!r})\n" + code],
         capture_output=True,

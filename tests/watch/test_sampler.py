@@ -1,4 +1,4 @@
-"""The sampler sees where threads are, what is still being built, and is not felt itself."""
+"""Where threads are and what is still built is seen, is not felt, and has an end in a day's run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,22 @@ import time
 import types
 import weakref
 from collections import Counter
+from pathlib import Path
 
+import harness
+from harness.watch import events, recorder
 from harness.watch import sampler as sampling
+from harness.watch.call_sites import Places
+from harness.watch.recorder import Recorder
 from harness.watch.sampler import Sampler
 from harness.watch.visits import JaxVisit
+from harness.watch.writer import Writer
+
+S = 10**9
+DAY = 86_400 * S
 
 
-class Recorder:
+class Listening:
     """Takes what the sampler says."""
 
     def __init__(self):
@@ -38,8 +47,8 @@ class Recorder:
 
 
 def sampler(interval_ms=2.0):
-    recorder = Recorder()
-    return Sampler(recorder, interval_ms), recorder
+    listening = Listening()
+    return Sampler(listening, interval_ms), listening
 
 
 def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypatch):
@@ -107,3 +116,53 @@ def test_it_keeps_no_frame_alive():
     assert seen[0]() is None
     looking.stop()
     assert any(code.co_name == "work" for (_, stack, _) in found.counts for code in stack.codes)
+
+
+# --- a day ----------------------------------------------------------------------------------------
+
+
+def test_a_day_has_some_thousand_lines_of_what_goes_on(monkeypatch):
+    now = 0
+    monkeypatch.setattr(recorder, "clock", lambda: now)
+    recording = Recorder(0)
+    lines = 0
+    while now < DAY:
+        pause = recording.pause_ns()
+        assert pause == max(S, now // 600)
+        now += pause
+        lines += 1
+    assert lines < 5_000
+    assert recording.pause_ns(since_ns=now - 7 * S) == S
+
+
+def compiled(number, file="program.py"):
+    """Return code whose line is a number of its own."""
+    return compile("\n" * number + "pass", file, "exec")
+
+
+def test_late_stacks_are_one_line_of_the_program_and_the_answer_says_so(monkeypatch):
+    monkeypatch.setattr(events, "MOST_STACKS", 3)
+    monkeypatch.setattr(recorder, "MOST_PLACES", 5)
+    recording, writer = Recorder(0), Writer(None)
+    recording.outputs.append(writer)
+    library = compile("pass", str(Path(harness.__file__).parents[1] / "site-packages/x.py"), "exec")
+    for number in range(40):
+        codes = (library, compiled(number), compiled(0, "main.py"))
+        key = tuple(word for code in codes for word in (id(code), 2))
+        recording._stack_of(Places(key, codes))
+    stacks = [line for line in writer.kept if isinstance(line, events.Stack)]
+    assert [len(line.frames) for line in stacks[:4]] == [3, 3, 3, 1]
+    assert {(line.frames[0].file, len(line.frames)) for line in stacks[3:]} == {("program.py", 1)}
+    assert len(recording._places) <= 5
+
+
+def test_a_recording_in_which_stacks_were_cut_says_so(monkeypatch):
+    monkeypatch.setattr(events, "MOST_STACKS", 0)
+    from harness.profiles import figures
+
+    monkeypatch.setattr(figures, "MOST_STACKS", 0)
+    import jax
+
+    with harness.profile() as profile:
+        jax.jit(lambda x: x - 1)(3)
+    assert any("only the innermost line" in line for line in profile.summary(lines=99))
