@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -10,6 +10,8 @@ import pytest
 
 from harness.frame.against import against_baseline
 from harness.report.page import render
+from harness.report.profile.page import profile_report
+from tests.profiles import synthetic
 from tests.report.pages import COMPLETE, RESULTS, reported, start_browser, wait_until
 from tests.report.synthetic import HOSTILE, cached, frame
 
@@ -41,19 +43,50 @@ def chromium(tmp_path_factory) -> Iterator[Any]:
     browser.quit()
 
 
+@pytest.fixture(scope="session")
+def hostile_profile():
+    """The same of a profile."""
+    return profile_report(synthetic.profile())
+
+
+@pytest.fixture(scope="session")
+def hostile_profile_page(hostile_profile) -> str:
+    return render(hostile_profile)
+
+
 @pytest.fixture
-def page(chromium, hostile_page, tmp_path) -> Iterator[Any]:
-    """The page in the browser, loaded anew."""
-    file = tmp_path / "report.html"
-    file.write_text(hostile_page, encoding="utf-8")
-    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    # A page that still scrolls is no place to press on.
-    still = [{"name": "prefers-reduced-motion", "value": "reduce"}]
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": still})
-    chromium.get_log("browser")
-    chromium.get(file.as_uri())
-    wait_until(chromium, COMPLETE)
-    yield chromium
+def show(chromium, tmp_path) -> Iterator[Callable[[str], Any]]:
+    """Return what loads a page into the browser anew; nothing in it may fail."""
+
+    def shown(page: str) -> Any:
+        file = tmp_path / "report.html"
+        file.write_text(page, encoding="utf-8")
+        chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        # A page that still scrolls is no place to press on.
+        still = [{"name": "prefers-reduced-motion", "value": "reduce"}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": still})
+        chromium.get_log("browser")
+        chromium.get(file.as_uri())
+        wait_until(chromium, COMPLETE)
+        return chromium
+
+    yield shown
     # Vega-Lite warns of a height that follows the number of rows, which is meant.
     said = chromium.get_log("browser")
     assert [entry for entry in said if entry["level"] == "SEVERE"] == []
+
+
+@pytest.fixture
+def page(show, hostile_page) -> Any:
+    return show(hostile_page)
+
+
+@pytest.fixture
+def profile_page(show, hostile_profile_page) -> Any:
+    return show(hostile_profile_page)
+
+
+@pytest.fixture(params=["page", "profile_page"])
+def either(request) -> Any:
+    """The page of results, or that of a profile."""
+    return request.getfixturevalue(request.param)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from axe_core_python.selenium import Axe
 
 from harness.frame.against import against_baseline
 from harness.report.measured import Measured
@@ -59,17 +58,6 @@ def embedded(page: str) -> Any:
     data = re.search(r'<script type="application/gzip" id="data">(.*?)</script>', page)
     assert data is not None
     return json.loads(gzip.decompress(base64.b64decode(data.group(1))))
-
-
-def assert_loads_nothing(page: str) -> None:
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
-    assert policy.startswith("default-src &#39;none&#39;")
-    assert "unsafe-eval" not in policy
-    assert "http" not in policy
-    markup = without_scripts(page)
-    assert not re.search(r"""(src|href|action)\s*=\s*["']?(https?:)?//""", markup)
-    assert not re.search(r"@import|url\(", markup)
-    assert not re.search(r"""<[^>]*\son\w+\s*=\s*["']""", markup)
 
 
 def start_browser(folder: Path) -> Any:
@@ -119,48 +107,17 @@ def marks(page: Any) -> dict[str, int]:
     )
 
 
-def assert_no_window_scrolls_sideways(page: Any) -> None:
-    for width in (320, 768):
-        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
-        page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        page.refresh()
-        wait_until(page, COMPLETE)
-        assert page.execute_script("return document.documentElement.scrollWidth") <= width
-
-
-def assert_no_barrier(page: Any, *views: str) -> None:
-    """Check views of a page for whoever does not see it or has no mouse, by axe-core's rules.
-
-    Dark colours differ in contrast alone.
-    """
-    address = page.current_url
-    page.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # what judges it is a script
-    try:
-        for view in views:
-            for colours, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
-                media = [{"name": "prefers-color-scheme", "value": colours}]
-                page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
-                if colours == "light":
-                    page.get(address + view)
-                wait_until(page, COMPLETE)
-                page.execute_script(
-                    "document.querySelectorAll('details').forEach(d => d.open = true)"
-                )
-                found = Axe().run(page, options=rules)
-                wrong = [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]]
-                assert wrong == [], (view, colours)
-                assert len(found["passes"]) > (30 if colours == "light" else 0)
-    finally:
-        page.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
-
-
-def assert_controls_are_labelled_and_hidden_in_print(page: Any, selector: str) -> None:
-    """Check the labels of all controls, and that what `selector` finds is not printed."""
-    unlabelled = page.execute_script(
-        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
+def choose(page: Any, selector: str, value: str) -> None:
+    """Choose a value in a field, as a reader does."""
+    page.execute_script(
+        "const field = document.querySelector(arguments[0]); field.value = arguments[1];"
+        "for (const type of ['input', 'change'])"
+        " field.dispatchEvent(new Event(type, {bubbles: true}))",
+        *(selector, value),
     )
-    assert unlabelled == []
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print", "features": []})
-    shown = f"getComputedStyle(document.querySelector('{selector}')).display"
-    assert page.execute_script(f"return {shown}") == "none"
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def emulate(page: Any, media: str = "", **features: str) -> None:
+    """Have a medium, and what a reader prefers; dashes are underscores."""
+    wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": wanted})

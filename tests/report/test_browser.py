@@ -7,19 +7,11 @@ import itertools
 import re
 
 import pytest
+from axe_core_python.selenium import Axe
 
 from harness.frame.startup import STACKED
 from harness.report.page import render
-from tests.report.pages import (
-    COMPLETE,
-    assert_controls_are_labelled_and_hidden_in_print,
-    assert_no_barrier,
-    assert_no_window_scrolls_sideways,
-    marks,
-    reported,
-    texts,
-    wait_until,
-)
+from tests.report.pages import COMPLETE, choose, emulate, marks, reported, texts, wait_until
 from tests.report.synthetic import HOSTILE, frame
 
 FIGURES = 9
@@ -95,8 +87,7 @@ def test_a_filter_acts_on_figures_and_tables_and_says_where_nothing_fits(page):
     assert "good.Work size=4096" in labels
     assert "script" not in labels
     assert texts(page, "#figure-history [data-pick=name] option")[0].startswith("good.Work")
-    page.execute_script("document.querySelector('[name=stage]').value = 'compile'")
-    page.execute_script("document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))")
+    choose(page, "[name=stage]", "compile")
     wait_until(page, "document.getElementById('status').textContent.startsWith('4 of')")
     wait_until(page, COMPLETE)
     heads = texts(page, "[data-table=cases] thead button")
@@ -115,11 +106,7 @@ def test_what_a_filter_changed_says_what_is_said_when_it_is_drawn_anew(page):
     )
     drawn = page.execute_script(said)
     for name, value in (("stage", "compile"), ("one_case", "good.Work size=64")):
-        page.execute_script(
-            "document.forms[0].elements[arguments[0]].value = arguments[1];"
-            "document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))",
-            *(name, value),
-        )
+        choose(page, f"[name={name}]", value)
         wait_until(page, f"{COMPLETE} && location.search.includes('{name}=')")
         before, drawn = drawn, page.execute_script(said)
         page.refresh()
@@ -170,10 +157,7 @@ def test_a_case_has_a_page_of_its_own_with_an_address(page):
     heads = texts(page, "[data-table=cases] thead button")
     assert heads[:2] == ["trace", "lower"]
     assert "first_call" not in heads
-    page.execute_script(
-        "const pick = document.querySelector('#figure-samples [data-pick=stage]');"
-        "pick.value = 'lower'; pick.dispatchEvent(new Event('change'))"
-    )
+    choose(page, "#figure-samples [data-pick=stage]", "lower")
     wait_until(page, COMPLETE)
     address = page.current_url
     page.back()
@@ -207,10 +191,7 @@ def test_a_view_is_a_link_and_what_the_report_lacks_is_said(page):
 def test_any_two_nights_stand_side_by_side(page):
     table = "#history [data-pair] table"
     assert len(texts(page, f"{table} tbody tr")) == 20
-    page.execute_script(
-        "const pick = document.querySelector('[data-moment=before]');"
-        "pick.value = pick.options[0].value; pick.dispatchEvent(new Event('change'))"
-    )
+    choose(page, "[data-moment=before]", texts(page, "[data-moment=before] option")[0])
     wait_until(page, COMPLETE)
     # From the middle on the first workload's compiles take half as long again.
     ratios = [float(text.split()[0]) for text in texts(page, f"{table} td:nth-child(5)")[:4]]
@@ -219,23 +200,19 @@ def test_any_two_nights_stand_side_by_side(page):
     assert "pair.before=2026-01-01" in page.current_url
 
 
-def test_of_many_cases_those_that_take_longest_are_drawn(chromium, tmp_path):
+def test_of_many_cases_those_that_take_longest_are_drawn(show):
     rows = frame([f"family.Work{number}" for number in range(50)], sizes=(64,))
     number = rows["workload"].str.removeprefix("family.Work").astype(int)
     rows["value"] = 1e-3 * (1 + number * 7 % 50)  # no two alike
-    file = tmp_path / "many.html"
-    file.write_text(render(reported(rows)), encoding="utf-8")
-    chromium.get(file.as_uri())
+    page = show(render(reported(rows)))
     for chosen in ("", "compile"):
-        wait_until(chromium, COMPLETE)
+        wait_until(page, COMPLETE)
         kept = rows[rows["stage"].isin([chosen] if chosen else STACKED)]
         longest = kept.groupby("workload")["value"].sum().nlargest(20)
-        drawn = texts(chromium, "#figure-stages [aria-label^='Y-axis'] .role-axis-label text")
+        drawn = texts(page, "#figure-stages [aria-label^='Y-axis'] .role-axis-label text")
         assert drawn == [f"{name} size=64" for name in longest.index], chosen
-        chromium.execute_script("document.querySelector('[name=stage]').value = 'compile'")
-        event = "new Event('input', {bubbles: true})"
-        chromium.execute_script(f"document.forms[0].dispatchEvent({event})")
-        wait_until(chromium, "location.search === '?stage=compile'")
+        choose(page, "[name=stage]", "compile")
+        wait_until(page, "location.search === '?stage=compile'")
 
 
 def test_a_long_table_is_sorted_and_unfolded_and_the_focus_stays(page):
@@ -267,39 +244,76 @@ def test_a_long_table_is_sorted_and_unfolded_and_the_focus_stays(page):
 def test_dark_follows_the_system_and_the_button(page):
     colour = "return getComputedStyle(document.body).backgroundColor"
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
-    dark = [{"name": "prefers-color-scheme", "value": "dark"}]
-    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": dark})
+    emulate(page, prefers_color_scheme="dark")
     assert page.execute_script(colour) == "rgb(21, 24, 27)"
     assert page.find_element("id", "theme").get_attribute("aria-pressed") == "true"
     page.find_element("id", "theme").click()
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
 
 
-def test_a_narrow_window_does_not_scroll_sideways(page):
-    assert_no_window_scrolls_sideways(page)
+def test_a_narrow_window_does_not_scroll_sideways(either):
+    for width in (320, 768):
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
+        either.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        either.refresh()
+        wait_until(either, COMPLETE)
+        assert either.execute_script("return document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "view",
+    ("either", "view"),
     [
-        pytest.param("", marks=pytest.mark.nightly),
-        pytest.param("?one_case=good.Work+size%3D64", marks=pytest.mark.nightly),
-        "?workload=nothing",
+        pytest.param("page", "", marks=[pytest.mark.slow, pytest.mark.nightly]),
+        pytest.param(
+            "page",
+            "?one_case=good.Work+size%3D64",
+            marks=[pytest.mark.slow, pytest.mark.nightly],
+        ),
+        pytest.param("page", "?workload=nothing", marks=pytest.mark.slow),
+        ("profile_page", ""),
     ],
+    indirect=["either"],
 )
-def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page, view):
-    assert_no_barrier(page, view)
+def test_who_does_not_see_it_or_has_no_mouse_can_read_it(either, view):
+    """By axe-core's rules; dark colours differ in contrast alone."""
+    address = either.current_url
+    either.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # what judges it is a script
+    try:
+        for colours, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+            emulate(either, prefers_color_scheme=colours)
+            if colours == "light":
+                either.get(address + view)
+            wait_until(either, COMPLETE)
+            either.execute_script(
+                "document.querySelectorAll('details').forEach(d => d.open = true)"
+            )
+            found = Axe().run(either, options=rules)
+            wrong = [(rule["id"], rule["nodes"][0]["html"]) for rule in found["violations"]]
+            assert wrong == [], colours
+            assert len(found["passes"]) > (30 if colours == "light" else 0)
+    finally:
+        either.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
 
 
-def test_headings_are_in_order_controls_are_labelled_and_it_prints(page):
+def test_controls_are_labelled_and_not_printed(either):
+    unlabelled = either.execute_script(
+        "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
+    )
+    assert unlabelled == []
+    emulate(either, "print")
+    shown = (
+        "[...document.querySelectorAll('#filters, .zoom')].map(e => getComputedStyle(e).display)"
+    )
+    assert set(either.execute_script(f"return {shown}")) == {"none"}
+
+
+def test_headings_are_in_order_and_it_prints(page):
     levels = page.execute_script(
         "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))"
     )
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
-    assert_controls_are_labelled_and_hidden_in_print(page, "#filters")
     printed = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF")
     assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 3

@@ -1,4 +1,4 @@
-"""The page as text, and what is in its sections."""
+"""The page of a profile as text, and what is in its sections."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from harness.report.profile.sections import sites as tree
 from harness.report.profile.tables import MOST, Shown
 from tests.profiles import synthetic
 from tests.profiles.synthetic import HOSTILE
-from tests.report.pages import answers, assert_loads_nothing, section, table, without_scripts
+from tests.report.pages import answers, section, table, without_scripts
 
 
-def test_the_answer_stands_first(hostile_report):
-    said = answers(hostile_report)
+def test_the_answer_stands_first(hostile_profile):
+    said = answers(hostile_profile)
     assert list(said)[:2] == ["In short", "What costs most"]
     assert "went into building" in said["In short"][0]
     assert any("cut off" in line for line in said["What to know about the numbers"])
@@ -29,16 +29,12 @@ def test_the_answer_stands_first(hostile_report):
     assert "Exit code 0." in said["What was profiled"]
 
 
-def test_names_of_users_are_text_and_data_only(hostile_page):
-    markup = without_scripts(hostile_page)
-    assert "<script>alert" not in hostile_page
+def test_names_of_users_are_text_and_data_only(hostile_profile_page):
+    markup = without_scripts(hostile_profile_page)
+    assert "<script>alert" not in hostile_profile_page
     assert 'x" onmouseover' not in markup
     assert "&lt;script&gt;alert(1)" in markup  # in the tree, and in the title
-    assert HOSTILE[2] in hostile_page
-
-
-def test_nothing_is_loaded_from_elsewhere(hostile_page):
-    assert_loads_nothing(hostile_page)
+    assert HOSTILE[2] in hostile_profile_page
 
 
 def test_seconds_of_the_timeline_are_those_of_the_builds():
@@ -144,8 +140,8 @@ def test_the_page_stays_small():
     assert any("drawn as one" in note for note in section(report, "timeline").notes)
 
 
-def test_the_timeline_is_drawn_as_a_file(hostile_report, tmp_path):
-    written = {path.stem: path.read_text() for path in write_images(hostile_report, tmp_path)}
+def test_the_timeline_is_drawn_as_a_file(hostile_profile, tmp_path):
+    written = {path.stem: path.read_text() for path in write_images(hostile_profile, tmp_path)}
     assert {"time", "causes", "timeline"} <= set(written)
     assert written["timeline"].count("<path") > 20
     assert "<script>alert" not in written["timeline"]

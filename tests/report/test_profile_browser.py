@@ -1,19 +1,11 @@
-"""The page in a real browser."""
+"""The page of a profile in a real browser."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.profiles.synthetic import HOSTILE
-from tests.report.pages import (
-    COMPLETE,
-    assert_controls_are_labelled_and_hidden_in_print,
-    assert_no_barrier,
-    assert_no_window_scrolls_sideways,
-    marks,
-    texts,
-    wait_until,
-)
+from tests.report.pages import COMPLETE, choose, marks, texts, wait_until
 
 
 def press(page, selector):
@@ -23,15 +15,15 @@ def press(page, selector):
     page.find_element("css selector", selector).send_keys(Keys.ENTER)
 
 
-def choose(page, name, value):
-    page.execute_script(
-        "document.querySelector(`[name=${arguments[0]}]`).value = arguments[1];"
-        "document.forms[0].dispatchEvent(new Event('input', {bubbles: true}))",
-        name,
-        value,
-    )
+def filter_by(page, name, value):
+    choose(page, f"[name={name}]", value)
     wait_until(page, "document.getElementById('status').textContent.includes(' of ')")
     wait_until(page, COMPLETE)
+
+
+@pytest.fixture
+def page(profile_page):
+    return profile_page
 
 
 def test_every_figure_is_drawn_and_names_stay_text(page):
@@ -60,7 +52,7 @@ def test_filters_narrow_timeline_and_tables(page):
     press(page, "#filters [type=reset]")
     wait_until(page, "document.getElementById('status').textContent === ''")
     wait_until(page, COMPLETE)
-    choose(page, "stage", "load")
+    filter_by(page, "stage", "load")
     heads = texts(page, "[data-table=builds] thead button")
     assert "load" in heads
     assert "compile" not in heads
@@ -97,7 +89,7 @@ def test_the_timeline_is_zoomed_with_the_keyboard_and_the_mouse(page):
     wait_until(page, f"document.getElementById('figure-timeline').dataset.from > {first}", 10)
     # What is shown stays when a filter draws the figure anew.
     moved = window(page)
-    choose(page, "stage", "compile")
+    filter_by(page, "stage", "compile")
     assert window(page) == moved
     press(page, "#figure-timeline [data-zoom=all]")
     wait_until(page, "document.getElementById('figure-timeline').dataset.from === '0'")
@@ -113,15 +105,3 @@ def test_a_table_is_sorted_and_the_tree_opens_with_the_keyboard(page):
     page.execute_script("document.querySelectorAll('.tree details').forEach(d => d.open = false)")
     press(page, ".tree summary")
     assert page.execute_script("return document.querySelector('.tree details').open")
-
-
-def test_a_narrow_window_does_not_scroll_sideways(page):
-    assert_no_window_scrolls_sideways(page)
-
-
-def test_who_does_not_see_it_or_has_no_mouse_can_read_it(page):
-    assert_no_barrier(page, "")
-
-
-def test_controls_are_labelled_and_it_prints(page):
-    assert_controls_are_labelled_and_hidden_in_print(page, ".zoom")
