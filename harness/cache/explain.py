@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.cache import stablehlo_difference as stablehlo
+from harness.cache import key_parts
 from harness.cache.key_difference import (
     ComponentDifference,
     RequestPair,
@@ -122,7 +122,7 @@ def _likeness(a: Event, b: Event) -> int:
 def _nameless(event: Event, run: Requests) -> str | None:
     computation = components(event).get(keys.COMPUTATION)
     text = run.parts.get(keys.text_part(computation.sha256)) if computation else None
-    return stablehlo.without_name(text) if text is not None else None
+    return key_parts.without_name(text) if text is not None else None
 
 
 def _explain(pair: RequestPair) -> Explained:

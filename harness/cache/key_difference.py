@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.cache import key_parts
-from harness.cache import stablehlo_difference as stablehlo
 from harness.watch import cache_keys as keys
 from harness.watch.ledger_events import Component, Event, Requests
 
@@ -144,15 +143,15 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
     if texts is None:
         return (), ("the StableHLO text of one of the two is not there: FILE.parts is missing",)
     if texts[0] != texts[1]:
-        return stablehlo.causes(*texts), stablehlo.diff(*texts)
+        return key_parts.program_causes(*texts), key_parts.diff(*texts)
     settings = [pair.a.metadata_in_key, pair.b.metadata_in_key]
     if any(settings):
         cause = "source locations are in the key (jax_compilation_cache_include_metadata_in_key)"
         if not all(settings):
             return (cause,), (f"in the key: {settings[0]} -> {settings[1]}",)
         located = pair.parts(keys.located_part, keys.COMPUTATION) or ("", "")
-        return (cause,), stablehlo.diff(*located)
-    if stablehlo.ELIDED in texts[0]:
+        return (cause,), key_parts.diff(*located)
+    if key_parts.ELIDED in texts[0]:
         return ("a constant too large to be kept in the ledger changed",), ()
     return (
         "the text is equal, its serialised form is not (another jaxlib, or debug information "

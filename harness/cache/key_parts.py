@@ -1,14 +1,18 @@
 """What differs in two parts of a key that a ledger keeps, in people's words.
 
-Of the accelerator JAX hashes eight bytes. A ledger keeps what they are made of: the devices of the
+Of the program that is its StableHLO text, whose lines are shown, short enough to read. Of the
+accelerator JAX hashes eight bytes; a ledger keeps what they are made of: the devices of the
 process, its number, and on CPUs the processor with its features. Compile options it keeps field by
 field.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.cache.entry import Machine
@@ -137,3 +141,176 @@ def _change(name: str, old: str, new: str) -> OptionChange:
     elif max(len(old), len(new)) <= MOST_CHARACTERS:
         cause = f"{cause}, {old} became {new}"
     return OptionChange(field, cause, f"{name}: {old} -> {new}")
+
+
+# The program
+
+ELIDED = "__elided__"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A cause, and what it leaves in the text: its matches are all that it may explain."""
+
+    cause: str
+    pattern: re.Pattern[str]
+    bearer: str = ""
+    """The operation that bears it: named only where both texts have as many of those."""
+
+    def explains(self, a: str, b: str) -> bool:
+        """Whether two texts differ in it."""
+        comparable = not self.bearer or a.count(self.bearer) == b.count(self.bearer)
+        return comparable and self.pattern.findall(a) != self.pattern.findall(b)
+
+
+_DIMENSIONS = "the dimensions that an operation goes over"
+
+_NAME = re.compile(r"(?<=^module @)\S+", re.MULTILINE)
+
+RULES = (
+    Rule("the function was renamed", _NAME),
+    Rule(
+        "the output pytree has other keys or another structure (jax.result_info)",
+        re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"'),
+    ),
+    Rule(
+        "donation of an argument",
+        re.compile(r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = (?:true|false))"),
+    ),
+    Rule(
+        "the sharding of an argument or result (committed or not, another device or mesh)",
+        re.compile(
+            r'mhlo\.sharding = "(?:[^"\\]|\\.)*"|sdy\.sharding = #sdy\.sharding<[^>]*>+'
+            r"|^\s*sdy\.mesh .*$|mhlo\.num_(?:partitions|replicas) = \d+ : i32",
+            re.MULTILINE,
+        ),
+    ),
+    Rule(
+        "matmul precision",
+        re.compile(r"precision = \[[^\]]*\]|algorithm = <[^>]*>"),
+        bearer="stablehlo.dot_general",
+    ),
+    Rule(
+        "a constant's value", re.compile(r'dense<(?:"[^"]*"|[^>]*)>'), bearer="stablehlo.constant"
+    ),
+    Rule("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
+    Rule(
+        _DIMENSIONS,
+        re.compile(r"\w*(?:dimensions|dims) = \[[^\]]*\](?: x \[[^\]]*\])?"),
+        bearer="dim",
+    ),
+)
+
+_SIGNATURE = re.compile(r"func\.func public @main\((.*)$", re.MULTILINE)
+_TYPE = re.compile(r"%arg\d+: (tensor<[^>]*>)")
+
+MAX_LINES = 12
+MAX_WIDTH = 160
+
+MAX_ALIGNED = 2000
+"""So many lines are aligned at most, from the first that differs: aligning takes quadratic time."""
+
+
+def without_name(text: str) -> str:
+    """Return a module's text without the module's name."""
+    return _NAME.sub("_", text, count=1)
+
+
+def program_causes(a: str, b: str) -> tuple[str, ...]:
+    """Return the causes that the difference of two texts shows, and whether others remain."""
+    types_a, types_b = _argument_types(a), _argument_types(b)
+    if types_a != types_b:
+        # Every line follows from the shapes; what else differs says nothing of its own.
+        shapes = f"shapes or dtypes of the arguments, {types_a} became {types_b}"
+        return (*_random(a, b), shapes)
+    shown = tuple(rule.cause for rule in RULES if rule.explains(a, b))
+    bare_a, bare_b = a, b
+    for rule in RULES:
+        bare_a, bare_b = rule.pattern.sub("", bare_a), rule.pattern.sub("", bare_b)
+    # Taking an attribute away leaves the punctuation around it.
+    if shown and _punctuation(bare_a) == _punctuation(bare_b):
+        return shown
+    return (*(cause for cause in shown if cause != _DIMENSIONS), *_operations(a, b))
+
+
+def _operations(a: str, b: str) -> tuple[str, ...]:
+    """Return what is special in the operations that differ, or that they do."""
+    special = _random(a, b)
+    if _BARRIER.findall(a) != _BARRIER.findall(b):
+        special += ("rematerialisation (jax.checkpoint): what the backward pass computes again",)
+    if _CONSTRAINT.findall(a) != _CONSTRAINT.findall(b):
+        special += ("the sharding of a value inside (with_sharding_constraint)",)
+    calls_a, calls_b = set(_CALLED.findall(a)), set(_CALLED.findall(b))
+    if calls_a != calls_b:
+        both = (", ".join(sorted(calls)) or "none" for calls in (calls_a, calls_b))
+        special += ("the library that is called, {} became {}".format(*both),)
+    if not special and Counter(_OPERATION.findall(a)) == Counter(_OPERATION.findall(b)):
+        special = ("the order of operations, as of a sum: the same ones work on other values",)
+    return special or ("the operations of the program",)
+
+
+def _random(a: str, b: str) -> tuple[str, ...]:
+    """Return that random numbers are made by another algorithm, if they are."""
+    old, new = (next((name for name, sign in _RANDOM if sign in text), "") for text in (a, b))
+    if old == new or not old or not new:
+        return ()
+    return (f"how random numbers are made (PRNG), {old} became {new}",)
+
+
+_RANDOM = ("rbg", "stablehlo.rng_bit_generator"), ("threefry", "threefry")
+"""Kinds and their signs; rbg makes its first numbers by threefry."""
+_BARRIER = re.compile(r"stablehlo\.optimization_barrier.*")
+_CONSTRAINT = re.compile(r"sdy\.sharding_constraint .*? <.*|stablehlo\.custom_call @Sharding")
+_CALLED = re.compile(r"stablehlo\.custom_call @(?!Sharding\b)([\w.$]+)")
+_OPERATION = re.compile(r"\b((?:stablehlo|chlo)\.\w+|call @\w+).* : (.*)$", re.MULTILINE)
+"""An operation with its types, whatever the values that it works on."""
+
+
+def _punctuation(text: str) -> str:
+    return re.sub(r"[\s,{}]+", "", text.replace("attributes", ""))
+
+
+def _argument_types(text: str) -> str:
+    signature = _SIGNATURE.search(text)
+    return ", ".join(_TYPE.findall(signature.group(1))) if signature else ""
+
+
+def diff(a: str, b: str) -> tuple[str, ...]:
+    """Return the changed lines of a unified diff: few of them, cut to where they differ."""
+    old, new = a.splitlines(), b.splitlines()
+    same = _alike(old, new)
+    old, new = old[same : same + MAX_ALIGNED], new[same : same + MAX_ALIGNED]
+    lines = [
+        line
+        for line in difflib.unified_diff(old, new, n=0, lineterm="")
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+    shown = _cut(lines[:MAX_LINES])
+    if len(lines) > MAX_LINES:
+        shown.append(f"... and {len(lines) - MAX_LINES} more changed lines")
+    return tuple(shown)
+
+
+def _cut(lines: list[str]) -> list[str]:
+    removed = [line for line in lines if line.startswith("-")]
+    added = [line for line in lines if line.startswith("+")]
+    starts: dict[str, int] = {}
+    for old, new in zip(removed, added, strict=False):
+        differ = _alike(old[1:], new[1:])
+        starts[old] = starts[new] = max(0, differ - MAX_WIDTH // 3)
+    return [_window(line, starts.get(line, 0)) for line in lines]
+
+
+def _alike(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return with how many equal elements both begin."""
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((number for number, (x, y) in pairs if x != y), min(len(old), len(new)))
+
+
+def _window(line: str, start: int) -> str:
+    sign, rest = line[:1], line[1:].strip() if len(line) <= MAX_WIDTH else line[1:]
+    if len(rest) <= MAX_WIDTH:
+        return f"{sign} {rest}"
+    head = "..." if start else ""
+    tail = "..." if start + MAX_WIDTH < len(rest) else ""
+    return f"{sign} {head}{rest[start : start + MAX_WIDTH]}{tail}"

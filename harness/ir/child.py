@@ -21,9 +21,8 @@ from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.inside import Remedy
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.remedies import remedies
+from harness.program.compiler.remedies import Variant, remedies
 from harness.program.compiler.tree import CompileEvent
-from harness.program.compiler.variants import Variant
 from harness.program.facts import facts_of
 from harness.records.failure import describe
 from harness.records.schema import plain_axes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.program.fact import Fact
@@ -46,6 +46,20 @@ def nested(value: Any) -> Iterator[Any]:
     elif isinstance(value, (tuple, list)):  # `branches` of cond, `jaxprs` of linear solves
         for item in value:
             yield from nested(item)
+
+
+def opened(jaxpr: Any) -> Any:
+    """Return the `ClosedJaxpr` that a program with nothing but a call to it calls, or itself."""
+    while len(jaxpr.jaxpr.eqns) == 1 and jaxpr.jaxpr.eqns[0].primitive.name in ("jit", "pjit"):
+        jaxpr = jaxpr.jaxpr.eqns[0].params["jaxpr"]
+    return jaxpr
+
+
+def bound(equation: Any, values: Sequence[Any]) -> list[Any]:
+    """Return the outputs of an equation for values of its inputs."""
+    params = equation.primitive.get_bind_params(equation.params)
+    made = equation.primitive.bind(*values, **params)
+    return list(made) if equation.primitive.multiple_results else [made]
 
 
 EQUATIONS = Fact(

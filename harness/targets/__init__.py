@@ -4,11 +4,11 @@ Nothing here wakes a JAX backend: the answers come from installed packages and d
 that they can be asked for in any process, asv's forked readers included.
 """
 
+from harness.targets.host import Sighting as Sighting
+from harness.targets.host import survey as survey
 from harness.targets.host import virtual_cpu_devices as virtual_cpu_devices
 from harness.targets.registry import TARGETS as TARGETS
 from harness.targets.registry import find as find
 from harness.targets.registry import find_all as find_all
 from harness.targets.registry import names as names
-from harness.targets.survey import Sighting as Sighting
-from harness.targets.survey import survey as survey
 from harness.targets.target import Target as Target

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cache import key_parts
-from harness.cache import stablehlo_difference as stablehlo
 from harness.cache.explain import explain_runs
 from harness.cache.ledger import LedgerError, read
 from harness.watch import jax_names
@@ -131,8 +130,8 @@ def test_a_module_of_one_run_alone_is_listed(base):
 def test_a_large_text_is_compared_in_little_time():
     lines = [f"%{i} = stablehlo.add %{i}, %{i}" for i in range(200_000)]
     changed = [*lines[:1000], *(line.replace("add", "mul") for line in lines[1000:])]
-    shown = stablehlo.diff("\n".join(lines), "\n".join(changed))
-    assert len(shown) == stablehlo.MAX_LINES + 1
+    shown = key_parts.diff("\n".join(lines), "\n".join(changed))
+    assert len(shown) == key_parts.MAX_LINES + 1
 
 
 def test_the_command_shows_the_verdict_and_counts_the_hits(runs, base):

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.program.compiler.rolled import rolled
-from harness.program.compiler.variants import (
+from harness.program.compiler.remedies import (
     computed_before,
     constants_as_arguments,
     not_unrolled,
 )
+from harness.program.compiler.rolled import rolled
 from harness.program.jaxpr import every
 
 RNG = np.random.default_rng(0)

@@ -1,19 +1,23 @@
-"""What is known to make compiles slow, found in one program, and what helps against it."""
+"""What is known to make compiles slow, found in one program, and what helps against it.
+
+Where the harness can write the same program with a remedy by itself, that can be tried.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from harness.program.compiler import variants
+import jax
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.inside import Inside, Remedy
 from harness.program.compiler.rolled import rolled
 from harness.program.compiler.tree import FOLDING
-from harness.program.compiler.variants import Variant
-from harness.program.jaxpr import every
+from harness.program.jaxpr import bound, every, nested, opened
 
 LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that something must have to be told."""
@@ -26,6 +30,13 @@ _KERNELS = {
     "scatter": "write with a mask or `jax.lax.dynamic_update_slice` where the places are known",
 }
 """What helps against operations whose kernels cost much, by the beginning of JAX's name."""
+
+
+_CALLS_OUT = {"pure_callback", "ffi_call"}
+"""JAX's primitives without an effect that XLA has no code for."""
+
+Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | None]
+"""Takes a `ClosedJaxpr`; gives a function and the shapes of what it takes, or None."""
 
 
 class TriableRemedy(NamedTuple):
@@ -55,7 +66,7 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     line = next((_line(one) for one in every(jaxpr) if largest in map(id, one.invars)), "")
     cause = f"constants of {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
     advice = "pass them as arguments"
-    yield TriableRemedy(Remedy(cause, line, advice, cost), variants.constants_as_arguments)
+    yield TriableRemedy(Remedy(cause, line, advice, cost), constants_as_arguments)
 
 
 def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
@@ -66,9 +77,9 @@ def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     if folding >= LEAST_SHARE * inside.wall_s:
         cause = "constant folding: XLA computes what depends on no argument"
         advice = "compute it before with NumPy, or from an argument"
-        folded = variants.independent(variants.opened(jaxpr))
+        folded = independent(opened(jaxpr))
         line = _line(max(folded, key=elements)) if folded else ""
-        yield TriableRemedy(Remedy(cause, line, advice, folding), variants.computed_before)
+        yield TriableRemedy(Remedy(cause, line, advice, folding), computed_before)
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
@@ -86,7 +97,7 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
         turns = one.params.get("unroll", 1)
         if one.primitive.name == "scan" and turns is not True and turns >= LEAST_TURNS:
             cause, advice = f"a scan is unrolled by {turns}", "give it a smaller `unroll`"
-            yield TriableRemedy(Remedy(cause, _line(one), advice), variants.not_unrolled)
+            yield TriableRemedy(Remedy(cause, _line(one), advice), not_unrolled)
         if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
             cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
             yield TriableRemedy(Remedy(cause, _line(one), _KERNELS["sort"]))
@@ -128,3 +139,95 @@ def _line(equation: Any) -> str:
 
 def _group(inside: Inside, name: str) -> float:
     return sum(one.wall_s for one in inside.groups if one.name == name)
+
+
+# The same program written otherwise
+
+
+def constants_as_arguments(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return the program that takes its constants as arguments."""
+    count = len(jaxpr.consts)
+
+    def program(*arguments: Any) -> Any:
+        return jaxpr_as_fun(ClosedJaxpr(jaxpr.jaxpr, arguments[:count]))(*arguments[count:])
+
+    return program, [*map(shape, jaxpr.consts), *map(shape, jaxpr.in_avals)]
+
+
+def not_unrolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return the program in which no scan is unrolled."""
+    done: dict[int, Any] = {}
+    return jaxpr_as_fun(_not_unrolled(jaxpr, done)), [*map(shape, jaxpr.in_avals)]
+
+
+def _not_unrolled(jaxpr: Any, done: dict[int, Any]) -> Any:
+    if id(jaxpr) not in done:
+        inner = getattr(jaxpr, "jaxpr", jaxpr)
+        if inner is not jaxpr:
+            done[id(jaxpr)] = jaxpr.replace(jaxpr=_not_unrolled(inner, done))
+        else:
+            made = []
+            for one in jaxpr.eqns:
+                params = {name: _of_param(each, done) for name, each in one.params.items()}
+                if "unroll" in params:
+                    params["unroll"] = 1
+                made.append(one.replace(params=params))
+            done[id(jaxpr)] = jaxpr.replace(eqns=made)
+    return done[id(jaxpr)]
+
+
+def _of_param(value: Any, done: dict[int, Any]) -> Any:
+    if hasattr(value, "eqns"):
+        return _not_unrolled(value, done)
+    if type(value) in (tuple, list) and any(nested(value)):
+        return type(value)(_of_param(one, done) for one in value)
+    return value
+
+
+def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """Return the program that takes what depends on no argument as arguments.
+
+    It is computed here, operation by operation, so that nothing of it is folded.
+    """
+    jaxpr = opened(jaxpr)
+    inner = jaxpr.jaxpr
+    known = dict(zip(inner.constvars, jaxpr.consts, strict=True))
+    before = independent(jaxpr)
+    for one in before:
+        values = [var.val if isinstance(var, Literal) else known[var] for var in one.invars]
+        known.update(zip(one.outvars, bound(one, values), strict=True))
+    done = set(map(id, before))
+    left = [one for one in inner.eqns if id(one) not in done]
+    needed = {var for one in left for var in one.invars if not isinstance(var, Literal)}
+    needed |= {var for var in inner.outvars if not isinstance(var, Literal)}
+    taken = [var for var in known if var in needed]
+
+    def program(*arguments: Any) -> list[Any]:
+        values = dict(zip((*taken, *inner.invars), arguments, strict=True))
+
+        def read(var: Any) -> Any:
+            return var.val if isinstance(var, Literal) else values[var]
+
+        for one in left:
+            values.update(zip(one.outvars, bound(one, [*map(read, one.invars)]), strict=True))
+        return [*map(read, inner.outvars)]
+
+    return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
+
+
+def independent(jaxpr: Any) -> list[Any]:
+    """Return the equations of a `ClosedJaxpr` that XLA can fold: from no argument."""
+    known = set(jaxpr.jaxpr.constvars)
+    found = []
+    for one in jaxpr.jaxpr.eqns:
+        inputs = [var for var in one.invars if not isinstance(var, Literal)]
+        folds = not one.effects and one.primitive.name not in _CALLS_OUT
+        if folds and all(var in known for var in inputs):
+            known.update(one.outvars)
+            found.append(one)
+    return found
+
+
+def shape(value: Any) -> jax.ShapeDtypeStruct:
+    """Return the shape and dtype of an array or of what stands for one."""
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)

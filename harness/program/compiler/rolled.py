@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
-from harness.program.compiler.variants import bound, opened, shape
-from harness.program.jaxpr import nested
+from harness.program.jaxpr import bound, nested, opened
 
 LEAST_TURNS = 8
 """Fewer turns are no loop."""
@@ -74,7 +73,7 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | None:
     given = list(jaxpr.jaxpr.invars)
     stacks = _stacks(loops, given)
     alone = [var for var in given if not any(var in stack for stack in stacks)]
-    shapes = [shape(var.aval) for var in alone]
+    shapes = [jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype) for var in alone]
     for stack in stacks:
         aval = stack[0].aval
         shapes.append(jax.ShapeDtypeStruct((len(stack), *aval.shape), aval.dtype))
