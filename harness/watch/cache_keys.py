@@ -12,6 +12,7 @@ import hashlib
 import json
 import operator
 import os
+import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,16 +32,6 @@ LARGE_ELEMENTS = 64
 _LONGEST_VALUE = 2000
 
 
-class _Feed:
-    """Looks like a hash object to JAX, and keeps what it is fed."""
-
-    def __init__(self) -> None:
-        self.chunks: list[bytes] = []
-
-    def update(self, data: bytes) -> None:
-        self.chunks.append(bytes(data))
-
-
 @dataclass
 class KeyParts:
     """The parts of one key."""
@@ -52,9 +43,10 @@ class KeyParts:
 
     def add(self, name: str, hash_into: Callable[[Any], Any]) -> None:
         """Take the next part, from the function that JAX hashes it with."""
-        feed = _Feed()
-        hash_into(feed)
-        whole = b"".join(feed.chunks)
+        chunks: list[bytes] = []
+        # To JAX it is a hash object.
+        hash_into(types.SimpleNamespace(update=lambda data: chunks.append(bytes(data))))
+        whole = b"".join(chunks)
         self.together.update(whole)
         values: tuple[str, ...] = ()
         if name == COMPUTATION:
@@ -62,7 +54,7 @@ class KeyParts:
         elif name == COMPILE_OPTIONS:
             self.options = whole
         else:
-            values = tuple(_readable(chunk) for chunk in feed.chunks)
+            values = tuple(_readable(chunk) for chunk in chunks)
         self.components.append(Component(name, hashlib.sha256(whole).hexdigest(), values))
 
     def proves(self, key: str) -> bool:
@@ -79,9 +71,9 @@ class KeyParts:
                 if locations:
                     parts.keep(located_part(sha256), lambda: _module_text(module, True, limit))
             elif component.name == COMPILE_OPTIONS:
-                parts.keep(fields_part(sha256), lambda: _json(_option_fields(self.options)))
+                parts.keep(fields_part(sha256), lambda: _option_fields(self.options))
             elif component.name == ACCELERATOR:
-                parts.keep(accelerator_part(sha256), lambda: _json(_accelerator(devices)))
+                parts.keep(accelerator_part(sha256), lambda: _accelerator(devices))
 
 
 def text_part(sha256: str) -> str:
@@ -117,22 +109,19 @@ def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:
     return sha256
 
 
-def _json(fields: dict[str, Any]) -> str:
-    return json.dumps(fields, ensure_ascii=False)
-
-
-def _accelerator(devices: Any) -> dict[str, Any]:
+def _accelerator(devices: Any) -> str:
     """Return this process's devices, those of all, and XLA's topology in hexadecimal digits."""
     client = devices.flat[0].client
     # Where a program is only compiled, none is of this process.
     local = client.local_devices() or client.devices()
-    return {
+    fields = {
         "kinds": [device.device_kind for device in local],
         "devices": client.device_count(),
         "processes": len({device.process_index for device in client.devices()}),
         "process": client.process_index(),
         "topology": jax_names.topology(devices).hex(),
     }
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _readable(chunk: bytes) -> str:
@@ -157,7 +146,7 @@ def _module_text(computation: Any, locations: bool, largest_constant: int | None
     )
 
 
-def _option_fields(serialized: bytes) -> dict[str, str]:
+def _option_fields(serialized: bytes) -> str:
     """Return the options that JAX serialised into the key as field name to printed value."""
     options = jax_names.compile_options(serialized)
     fields = _attributes(options, "", skip={"executable_build_options"})
@@ -169,7 +158,7 @@ def _option_fields(serialized: bytes) -> dict[str, str]:
         if colon and name.startswith("xla"):
             label = f"debug_options.{name}"
             fields[label] = f"{fields[label]}, {value}" if label in fields else value
-    return fields
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _attributes(options: Any, prefix: str, skip: set[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from harness.watch import call_sites, equinox, signatures, statics
+from harness.watch import call_sites, signatures, statics
 from harness.watch.cache_keys import SettingsReader
 from harness.watch.call_sites import origin_of
 from harness.watch.events import Leaf, Origin, Program, Static
@@ -159,7 +159,7 @@ class Describer:
         return known
 
     def _from_code(self, visit: JaxVisit) -> FunctionKey:
-        call = self._try(None, equinox.call_of, visit.function, visit.args)
+        call = self._try(None, statics.filtered_call, visit.function, visit.args)
         code = call_sites.code_of(visit.function if call is None else call.function)
         name = call_sites.name_of(call_sites.given_to_pmap(visit.function))
         if not name and visit.params is not None:
@@ -195,7 +195,7 @@ class Describer:
             return tree, tuple(placed), fixed
         if visit.info is None:
             return "", self._leaves_of_jaxpr(visit, texts), ()
-        call = self._try(None, equinox.call_of, visit.function, visit.args)
+        call = self._try(None, statics.filtered_call, visit.function, visit.args)
         args, given = visit.args, visit.info.static_argnums
         positions = {n % len(args) if n < 0 and args else n for n in given}
         return *self._dynamic(visit, texts, call, positions), self._statics(visit, call, positions)
@@ -213,7 +213,7 @@ class Describer:
         return tuple(leaves)
 
     def _statics(
-        self, visit: JaxVisit, call: equinox.Call | None, positions: set[int]
+        self, visit: JaxVisit, call: statics.FilteredCall | None, positions: set[int]
     ) -> tuple[Static, ...]:
         none: tuple[Static, ...] = ()
         if getattr(visit.function, "_apply_primitive", False):
@@ -227,7 +227,7 @@ class Describer:
         self,
         visit: JaxVisit,
         texts: signatures.Texts,
-        call: equinox.Call | None,
+        call: statics.FilteredCall | None,
         positions: set[int],
     ) -> tuple[str, tuple[Leaf, ...]]:
         """Return the dynamic arguments: as JAX has them, or where it failed before, as given."""

@@ -137,17 +137,15 @@ class Parts:
     def get(self, name: str) -> str | None:
         """Return a part's text, None where it is not there or not readable."""
         with contextlib.suppress(OSError, zlib.error, UnicodeDecodeError, KeyError):
-            packed = self._packed(name)
+            if self.folder is None:
+                packed = self.held[name]
+            else:
+                with (self.folder / name).open("rb") as file:
+                    packed = file.read(MOST_PART_BYTES)
             unpacker = zlib.decompressobj()
             text = unpacker.decompress(packed, MOST_PART_BYTES)
             return text.decode() if unpacker.eof else None
         return None
-
-    def _packed(self, name: str) -> bytes:
-        if self.folder is None:
-            return self.held[name]
-        with (self.folder / name).open("rb") as file:
-            return file.read(MOST_PART_BYTES)
 
 
 FILE_SUFFIX = ".jsonl"

@@ -182,18 +182,18 @@ def new_folder(asked: Path | None) -> Path:
 
 
 def _numbered(folder: Path) -> Path:
-    for number in range(1, 1_000):
-        place = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+    place, number = folder, 1
+    while True:
         try:
             place.mkdir()
+            return place
         except FileExistsError:  # another profile of the same second
-            continue
+            number += 1
+            place = folder.with_name(f"{folder.name}-{number}")
         except OSError as error:
             raise UsageError(
                 f"{place} cannot be made: {error.strerror}. Give another folder with -o."
             ) from None
-        return place
-    raise UsageError(f"{folder} and 999 more exist. Give another folder with -o.")
 
 
 def run_profiled(

@@ -284,7 +284,8 @@ class Recorder:
                 # The innermost of the program; of whoever is innermost, where it has none.
                 own = [frame for frame in frames if frame.origin == "program"]
                 frames = tuple(own[-1:]) or frames[-1:]
-            number = self._number("stack", frames, lambda n: _stack(n, frames))
+            named = tuple(one._replace(file=call_sites.cell_name(one.file)) for one in frames)
+            number = self._number("stack", frames, lambda n: events.Stack(n, named))
             # With the code, so that no other takes its address.
             known = self._places[places.key] = (number, places)
         return known[0]
@@ -296,8 +297,3 @@ class Recorder:
     def _settings(self, found: Description) -> int:
         key = (tuple(found.jit.items()), tuple(found.context.items()))
         return self._number("settings", key, lambda n: events.Settings(n, found.jit, found.context))
-
-
-def _stack(number: int, frames: tuple[events.Frame, ...]) -> events.Stack:
-    named = (frame._replace(file=call_sites.cell_name(frame.file)) for frame in frames)
-    return events.Stack(number, tuple(named))

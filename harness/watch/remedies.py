@@ -36,7 +36,7 @@ def apply(text: str) -> None:
         mine = [
             one
             for one in remedies
-            if code is not None and (code.co_filename, code.co_firstlineno) == _place(one)
+            if code and (code.co_filename, code.co_firstlineno) == (one["file"], one["line"])
         ]
         for one in mine:
             if one["how"] == "dynamic":
@@ -50,17 +50,10 @@ def apply(text: str) -> None:
     jax.jit = remedied
 
 
-def _place(remedy: Mapping[str, Any]) -> tuple[str, int]:
-    return remedy["file"], remedy["line"]
-
-
-def _position(function: Any, name: str) -> int:
-    return list(inspect.signature(function).parameters).index(name)
-
-
 def without_static(function: Any, options: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return the options of `jax.jit` with one static argument less, by number and by name."""
-    number, count = _position(function, name), len(inspect.signature(function).parameters)
+    parameters = list(inspect.signature(function).parameters)
+    number, count = parameters.index(name), len(parameters)
     left = dict(options)
     numbers, names = _several(left.get("static_argnums")), _several(left.get("static_argnames"))
     left["static_argnums"] = [one for one in numbers if one % count != number] or None

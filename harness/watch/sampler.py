@@ -100,9 +100,8 @@ class Sampler:
     def _still_building(self, build: JaxVisit, now: int) -> None:
         told = self._told.get(build.thread, 0)
         first = told < build.begin_ns
-        if now - max(told, build.begin_ns) >= (
-            LONG_NS if first else self.recorder.pause_ns(build.begin_ns)
-        ):
+        pause_ns = LONG_NS if first else self.recorder.pause_ns(build.begin_ns)
+        if now - max(told, build.begin_ns) >= pause_ns:
             self._told[build.thread] = now
             self.recorder.running(build)
 

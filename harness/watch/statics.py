@@ -1,15 +1,24 @@
-"""Static arguments: their text, at a bounded cost, whatever kind of value they are."""
+"""Static arguments, at a bounded cost, and what the user called behind `equinox.filter_jit`.
+
+That hands JAX a function of its own, `fun_wrapped(dynamic_donate, dynamic_nodonate, static)`, with
+the arrays of all arguments in two dictionaries and everything else in one static tuple: in JAX's
+words every change is one of `static`. Written for equinox 0.13; what does not look like it is
+described in JAX's words.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
-from harness.watch import call_sites, structures
+from harness.watch import call_sites, jax_names, structures
 from harness.watch.events import LONGEST_VALUE, Static
 
 MOST_KEPT = 4_096
@@ -23,7 +32,7 @@ class Numbers:
         self._next = itertools.count(1)
         self._known: dict[int, tuple[Any, int]] = {}
         self._kept: OrderedDict[int, tuple[Any, int]] = OrderedDict()
-        self._equal: OrderedDict[tuple[type, Any], int] = OrderedDict()
+        self._equal = functools.lru_cache(MOST_KEPT)(lambda kind, value: next(self._next))
         self._functions: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
     def of(self, value: Any) -> int:
@@ -71,12 +80,7 @@ class Numbers:
         kind: Any = type(value)
         if kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__:
             return self.of(value)
-        number = self._equal.get((kind, value))
-        if number is None:
-            number = self._equal[kind, value] = next(self._next)
-            if len(self._equal) > MOST_KEPT:
-                self._equal.popitem(last=False)
-        return number
+        return self._equal(kind, value)
 
 
 DEEPEST, MOST_FIELDS = 3, 100
@@ -87,19 +91,18 @@ def split(
     info: Any, positions: set[int], args: Sequence[Any], kwargs: Mapping[str, Any], objects: Numbers
 ) -> tuple[Static, ...]:
     """Return the static arguments of a call, the positional ones given by their positions."""
-    found = [
-        one
+    signature, names = info.fun_signature, info.static_argnames
+    given = [
+        (call_sites.parameter_name(signature, number), args[number], False)
         for number in sorted(positions)
         if number < len(args)
-        for one in _taken_apart(
-            call_sites.parameter_name(info.fun_signature, number), args[number], objects
-        )
     ]
-    names = info.static_argnames
-    by_name = [
-        one for name in kwargs if name in names for one in _taken_apart(name, kwargs[name], objects)
-    ]
-    return (*found, *(replace(one, keyword=True) for one in by_name))
+    given += [(name, value, True) for name, value in kwargs.items() if name in names]
+    return tuple(
+        replace(one, keyword=keyword)
+        for name, value, keyword in given
+        for one in _taken_apart(name, value, objects)
+    )
 
 
 def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Iterator[Static]:
@@ -153,3 +156,94 @@ def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Stati
         except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too
             number = objects.of(value)
     return Static(name, structures.type_label(kind), text, number)
+
+
+# --- equinox.filter_jit ---------------------------------------------------------------------------
+
+_PARTS = ("first", "fun", "rest")
+"""Keys of the dictionaries, in the order in which JAX flattens them."""
+
+
+class FilteredCall(NamedTuple):
+    """A call of what `filter_jit` made, in the user's own words."""
+
+    function: Any
+    """What `filter_jit` was given."""
+    trees: tuple[tuple[str, Any], ...]
+    """Each argument's name and JAX's structure of it."""
+    paths: tuple[str, ...]
+    """A name for each array, in JAX's order."""
+    statics: tuple[tuple[str, Any], ...]
+    """Everything that is no array, by its name."""
+
+
+def filtered_call(function: Any, args: Sequence[Any]) -> FilteredCall | None:
+    """Return the user's call, None where JAX was called by another than `filter_jit`."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or code.co_name != "fun_wrapped" or len(args) != 3:
+        return None
+    if not code.co_filename.replace("\\", "/").endswith("equinox/_jit.py"):
+        return None
+    donated, kept, static = args
+    if not isinstance(donated, dict) or not isinstance(kept, dict):
+        return None
+    dynamic = {**donated, **kept}
+    if set(dynamic) != set(_PARTS) or len(static) != len(_PARTS):
+        return None
+    jax = jax_names.public()
+    parts = {}
+    for name, (fixed, structure) in zip(("fun", "first", "rest"), static, strict=True):
+        both = zip(dynamic[name], fixed, strict=True)
+        parts[name] = structure.unflatten(
+            [_Leaf(a, True) if value is None else _Leaf(value, False) for a, value in both]
+        )
+    users = jax.tree.map(lambda leaf: leaf.value, parts["fun"])
+    own = (call_sites.name_of(users) or type(users).__name__, parts["fun"])
+    rest, keywords = parts["rest"]
+    positional = [parts["first"], *rest][:-1]  # equinox puts a None behind the last
+    signature = _signature(users)
+    named = [(call_sites.parameter_name(signature, n), value) for n, value in enumerate(positional)]
+    named += [(f"{name}=", value) for name, value in keywords.items()]
+    first = len(positional[:1])
+    leaves = {
+        part: [leaf for name, value in given for leaf in _leaves(name.rstrip("="), value)]
+        for part, given in (("fun", [own]), ("first", named[:first]), ("rest", named[first:]))
+    }
+    shown = named if isinstance(parts["fun"], _Leaf) else [own, *named]
+    return FilteredCall(
+        users,
+        tuple((name, jax.tree.structure(value)) for name, value in shown),
+        tuple(
+            path
+            for part in (donated, kept)
+            for name in sorted(part)
+            for path, leaf in leaves[name]
+            if leaf.is_array
+        ),
+        tuple(
+            (path, leaf.value)
+            for part in leaves.values()
+            for path, leaf in part
+            if not leaf.is_array and leaf.value is not users
+        ),
+    )
+
+
+class _Leaf:
+    """Stands for a leaf, so that no value of the user's is taken for a container."""
+
+    def __init__(self, value: Any, is_array: bool) -> None:
+        self.value, self.is_array = value, is_array
+
+
+def _leaves(name: str, value: Any) -> list[tuple[str, _Leaf]]:
+    jax = jax_names.public()
+    flat, _ = jax.tree_util.tree_flatten_with_path(value)
+    return [(name + jax.tree_util.keystr(path), leaf) for path, leaf in flat]
+
+
+def _signature(function: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None

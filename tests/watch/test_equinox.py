@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from harness.watch.equinox import call_of
 from harness.watch.signatures import argument_text
+from harness.watch.statics import filtered_call as call_of
 
 WRAPPED = """
 def fun_wrapped(dynamic_donate, dynamic_nodonate, static):

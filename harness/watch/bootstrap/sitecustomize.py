@@ -39,10 +39,12 @@ class _WhenImported:
     ) -> importlib.machinery.ModuleSpec | None:
         if name != "jax" or self.looking:
             return None
+        from importlib.util import find_spec  # every Python without JAX would pay for it
+
         begin = clock()
         self.looking = True
         try:
-            spec = self._others(name, path, target)
+            spec = find_spec(name)  # which asks this one again, and then the others
         finally:
             self.looking = False
         loader = spec.loader if spec is not None else None
@@ -62,23 +64,13 @@ class _WhenImported:
         loader.exec_module = then_act  # type: ignore[method-assign]
         return spec
 
-    def _others(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None
-    ) -> importlib.machinery.ModuleSpec | None:
-        for finder in tuple(sys.meta_path):
-            if finder is not self and hasattr(finder, "find_spec"):
-                spec = finder.find_spec(name, path, target)
-                if spec is not None:
-                    return spec
-        return None
-
 
 def _with_harness(what: str, action: Callable[[], None]) -> None:
     """Act with this very package importable; whatever goes wrong, the program goes on."""
-    import importlib.util  # every Python below would pay for it
+    from importlib.util import find_spec
 
     try:
-        there = importlib.util.find_spec("harness")
+        there = find_spec("harness")
         folder = os.path.dirname(there.origin or "") if there is not None else ""
         if there is not None and not os.path.isdir(os.path.join(folder, "watch")):
             raise ImportError(f"it has a package of its own that is named harness, in {folder}")
