@@ -32,15 +32,6 @@ class Piece(NamedTuple):
     end_ns: int
 
 
-def _outermost(spans: Iterable[Span]) -> Iterator[Span]:
-    """Yield the spans that lie in no other, in order."""
-    end = None
-    for span in sorted(spans, key=lambda span: (span.begin_ns, -span.end_ns)):
-        if end is None or span.begin_ns >= end:
-            end = span.end_ns
-            yield span
-
-
 def pieces_of(line: Build, holes: Sequence[Interval] = ()) -> tuple[Piece, ...]:
     """Cut a build into pieces.
 
@@ -52,8 +43,10 @@ def pieces_of(line: Build, holes: Sequence[Interval] = ()) -> tuple[Piece, ...]:
         holes: what counts elsewhere (builds inside this one, the start of the backend), in order.
     """
     found: list[Piece] = []
-    at = line.begin_ns
-    for span in _outermost(line.spans):
+    at, end = line.begin_ns, None
+    for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
+        if end is not None and span.begin_ns < end:  # it lies in another
+            continue
         begin, end = span.begin_ns, span.end_ns
         if begin > at:
             found.append(Piece(OTHER, at, begin))

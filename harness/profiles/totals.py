@@ -106,8 +106,14 @@ def totals(profile: Recorded) -> Iterator[Total]:
         return
     busy = {process: _busy(process) for process in profile.processes}
     yield _run_total(profile, busy)
+    run = profile.run
     for process in profile.processes:
-        yield _process_total(profile, process, busy[process])
+        begin, end, ended = process.begin_ns, process.end_ns, process.ended
+        if run is not None and run.pid == process.started.pid and ended and ended.why == "exit":
+            end = max(end, run.end_ns)
+        total = Total("process", process.name, 0, begin, end, ended is None)
+        _fill(total, busy[process], [(process, begin, end)])
+        yield _less_own(total, _own_ns(process))
         yield from _thread_totals(process, busy[process])
 
 
@@ -143,15 +149,6 @@ def _run_total(profile: Recorded, busy: dict[Process, Nanoseconds]) -> Total:
     total = Total("run", "", 0, begin, end, any(one.ended is None for one in processes))
     _fill(total, np.concatenate(list(busy.values()), axis=1), segments)
     return _less_own(total, sum(map(_own_ns, processes)))
-
-
-def _process_total(profile: Recorded, process: Process, busy: Nanoseconds) -> Total:
-    run, end, ended = profile.run, process.end_ns, process.ended
-    if run is not None and run.pid == process.started.pid and ended and ended.why == "exit":
-        end = max(end, run.end_ns)
-    total = Total("process", process.name, 0, process.begin_ns, end, ended is None)
-    _fill(total, busy, [(process, process.begin_ns, end)])
-    return _less_own(total, _own_ns(process))
 
 
 def _thread_totals(process: Process, busy: Nanoseconds) -> Iterator[Total]:

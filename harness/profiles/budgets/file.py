@@ -66,13 +66,9 @@ class BudgetFile:
 
     def table_of(self, names: tuple[str, ...]) -> FunctionLimits | None:
         """Return the table of a function: the first that names it, else the first that matches."""
-        for table in self.functions:
-            if table.text in names:
-                return table
-        for table in self.functions:
-            if any(table.expression.fullmatch(name) for name in names):
-                return table
-        return None
+        naming = (table for table in self.functions if table.text in names)
+        matching = (t for t in self.functions if any(map(t.expression.fullmatch, names)))
+        return next(naming, None) or next(matching, None)
 
 
 def read(path: Path | str) -> BudgetFile:
@@ -105,12 +101,10 @@ def read(path: Path | str) -> BudgetFile:
     for text, limits in tables.get("functions", {}).items():
         head = f'{path}: [functions."{text}"]'
         if not isinstance(limits, Mapping):
-            if text in NAMES:
-                raise UsageError(
-                    f"{path}: {text} stands in [functions] itself. Put it under "
-                    '[functions."train.py:loss"], or under [default] for every function.'
-                )
-            raise UsageError(f"{head} is {limits!r}; expected a table of limits.")
+            raise UsageError(
+                f"{head} is {limits!r}; expected a table of limits, which is named by a function, "
+                'as in [functions."train.py:loss"].'
+            )
         functions.append(FunctionLimits(text, regex(text, head), limits_of(limits, head, ONE)))
     found = BudgetFile(
         path,

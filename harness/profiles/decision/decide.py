@@ -92,11 +92,9 @@ class _Deciding:
             for letter in stages_done(built):
                 self._at[letter].append(built.line.begin_ns)
             if built.times("trace"):
-                self._derivations.setdefault(_function_key(built)[:-1], _Derivations()).traced(
-                    built
-                )
-            if built.eager and built.times("trace"):
-                self._operations.append(built.line.begin_ns)
+                self._derivations.setdefault(key[:-1], _Derivations()).traced(built)
+                if built.eager:
+                    self._operations.append(built.line.begin_ns)
         return list(self._causes.items())
 
     def _cause(self, built: Built, aspects: Aspects, history: History) -> Cause:

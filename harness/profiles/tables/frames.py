@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import pandas as pd
 
@@ -151,26 +151,15 @@ def cache(profile: Recorded) -> pd.DataFrame:
 
 def time(profile: Recorded) -> pd.DataFrame:
     """Return a row per part of the wall time, of the run and of each process."""
-    columns = ("scope", "process", "part", "seconds", "low", "high", "share", "meaning")
-    return framed(_parts(profile), columns)
-
-
-def _parts(profile: Recorded) -> Iterator[dict[str, Any]]:
+    rows = []
     for total in totals(profile):
-        if total.scope == "thread":
-            continue
-        for part, meaning in PARTS.items():
+        for part, meaning in PARTS.items() if total.scope != "thread" else ():
+            seconds = total.seconds[part]
             low, high = total.interval(part) if total.samples.get(part) else (math.nan, math.nan)
-            yield {
-                "scope": total.scope,
-                "process": total.process,
-                "part": part,
-                "seconds": total.seconds[part],
-                "low": low,
-                "high": high,
-                "share": total.seconds[part] / total.wall_s if total.wall_s else math.nan,
-                "meaning": meaning,
-            }
+            share = seconds / total.wall_s if total.wall_s else math.nan
+            rows.append((total.scope, total.process, part, seconds, low, high, share, meaning))
+    columns = ("scope", "process", "part", "seconds", "low", "high", "share", "meaning")
+    return framed((dict(zip(columns, row, strict=True)) for row in rows), columns)
 
 
 def threads(profile: Recorded) -> pd.DataFrame:

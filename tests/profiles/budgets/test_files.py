@@ -121,7 +121,6 @@ def test_pyproject_has_the_same_tables(tmp_path):
         ("[default]\nmax_compiles = 1.0", "[default]: max_compiles is 1.0; expected a whole"),
         ("[total]\nmax_compiles = '3'", "[total]: max_compiles is '3'; expected a whole number"),
         ("[total]\nmax_compile_seconds = inf", "is inf; expected a number of seconds"),
-        ("[functions]\nmax_compiles = 1", "max_compiles stands in [functions] itself"),
         ("[functions]\nloss = 1", '[functions."loss"] is 1; expected a table of limits'),
         ('[functions."("]\nmax_compiles = 1', "'(' is no regular expression"),
         ('[functions.""]\nmax_compiles = 1', "functions has ''; expected a name"),
