@@ -22,7 +22,7 @@ from harness.ir import build, growth
 from harness.ir.case import one_case
 from harness.profiles.answer.inside import dearest, recorded
 from harness.profiles.recorded import read
-from harness.profiles.trace import save
+from harness.profiles.tracks import save
 from harness.program.compiler import callers, recording
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch

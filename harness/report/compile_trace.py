@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.profiles.trace import Slice, nested
+from harness.profiles.tracks import Slice, nested
 from harness.program.compiler import tree
 from harness.program.compiler.tree import CompileEvent
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from harness.errors import StoreError
-from harness.profiles import model, trace, tracks
-from harness.profiles.trace import Slice as Piece
-from harness.profiles.trace import nested
+from harness.profiles import model, tracks
+from harness.profiles.tracks import Slice as Piece
+from harness.profiles.tracks import nested
 from harness.report.profile.face import Profile
 from harness.watch import events
 from tests.profiles import synthetic
@@ -68,7 +68,7 @@ def check_nesting(pieces):
 
 @pytest.fixture(scope="module")
 def made():
-    return trace.trace_of(synthetic.profile())
+    return tracks.trace_of(synthetic.profile())
 
 
 def of(made, phase, **wanted):
@@ -145,7 +145,7 @@ def test_what_jax_empties_itself_when_python_ends_is_left_out():
     lines = process.lines
     by_itself = events.Cleared("backends", 0, 9, process.end_ns)
     process = dataclasses.replace(process, lines=(*lines, events.Stack(9, ()), by_itself))
-    made = trace.trace_of(Profile((process,)))
+    made = tracks.trace_of(Profile((process,)))
     assert [event["name"] for event in of(made, "i", cat="cleared")] == ["jax.clear_caches"]
 
 
@@ -182,15 +182,15 @@ def test_two_machines_are_placed_by_the_calendar():
     # The other machine's clock began elsewhere; by the calendar it started at the same time.
     line = replace(process.started, host="elsewhere", clock_ns=77, process_ns=7)
     other = model.Process("elsewhere-1-0.jsonl", line, (line,))
-    clock = trace.Clock(Profile((process, other)))
+    clock = tracks.Clock(Profile((process, other)))
     assert clock.at(other, 77) == clock.at(process, process.started.clock_ns)
 
 
 def test_the_file_is_packed_if_its_name_says_so(tmp_path):
     profile = synthetic.profile()
-    number = trace.save(trace.trace_of(profile), tmp_path / "new" / "t.json.gz")
+    number = tracks.save(tracks.trace_of(profile), tmp_path / "new" / "t.json.gz")
     packed = json.loads(gzip.decompress((tmp_path / "new" / "t.json.gz").read_bytes()))
-    trace.save(trace.trace_of(profile), tmp_path / "t.json")
+    tracks.save(tracks.trace_of(profile), tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_bytes()) == packed
     assert len(packed["traceEvents"]) == number
     check(packed)
@@ -199,7 +199,7 @@ def test_the_file_is_packed_if_its_name_says_so(tmp_path):
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Choose another place with -o"):
-        trace.save(trace.trace_of(synthetic.profile()), tmp_path / "file" / "t.json")
+        tracks.save(tracks.trace_of(synthetic.profile()), tmp_path / "file" / "t.json")
 
 
 def test_the_command_writes_it_beside_the_profile(tmp_path):

@@ -10,7 +10,7 @@ from harness.cli.output import say
 from harness.cli.profile.answer import Folder
 from harness.errors import UsageError
 from harness.profiles.recorded import read
-from harness.profiles.trace import save, trace_of
+from harness.profiles.tracks import save, trace_of
 from harness.report import files
 
 
