@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Literal
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import harness
 from harness.profiles.causes import dtype
@@ -26,10 +27,9 @@ from harness.profiles.decision.decide import decide
 from harness.profiles.model import Process
 from harness.profiles.names import package_of
 from harness.watch import events
-from tests.profiles.logs import started
+from tests.profiles import logs
+from tests.profiles.made import Made
 
-Stage = Literal["trace", "lower", "compile"]
-STAGES: tuple[Stage, ...] = ("trace", "lower", "compile")
 PACKAGES = "/venv/lib/python3.12/site-packages/"
 
 
@@ -111,24 +111,20 @@ def test_texts_of_functions_articles_and_libraries():
 
 def causes(function, calls, *stages):
     """Return the causes of builds, each of (line of the program, arguments, function object)."""
-    lines: list[events.AnyLine] = [started(), function, events.Settings(1, {}, {})]
+    lines: list[events.AnyLine] = [logs.started(), function, events.Settings(1, {}, {})]
     for number, (line, arguments, object_) in enumerate(calls, 1):
         frames = (
             events.Frame("/home/user/fit.py", line, "main", "program"),
             events.Frame(PACKAGES + "solve/core.py", 9, "run", "library"),
         )
-        spans = tuple(
-            events.Span(stage, number * 10, number * 10 + 1, 1) for stage in stages or STAGES
-        )
+        at = 10 * number
+        spans = ((stage, at, at + 1) for stage in stages or ("trace", "lower", "compile"))
+        build = logs.build(number, at, at + 5, *spans, arguments=arguments.id, settings=1)
         lines += [
-            events.Stack(number, frames),
-            arguments,
-            events.Build(
-                number, 1, object_, 1, number, 1, number * 10, number * 10 + 5, spans,
-                arguments=arguments.id, settings=1,
-            ),
-        ]  # fmt: skip
-    found = decide(Process("memory", started(), tuple(lines)).builds)
+            *(events.Stack(number, frames), arguments),
+            replace(build, object=object_, stack=number),
+        ]
+    found = decide(Process("memory", lines[0], tuple(lines)).builds)
     return [found["memory", number] for number in range(1, len(calls) + 1)]
 
 
@@ -152,24 +148,6 @@ def test_what_a_library_makes_anew_is_told_by_the_line_of_the_program():
     assert found.remedy.startswith("solve makes it, used at fit.py:5: make the object")
 
 
-def test_a_static_function_that_a_library_makes_anew():
-    text = f"<run.<locals>.body at {PACKAGES}solve/core.py:88>"
-    calls = [(5, given(n, events.Static("body", "function", text, object=n)), 1) for n in (1, 2)]
-    _, found = causes(library(), calls)
-    assert found.sentence == (
-        "`body` is static, and is a function made anew each time: `body` at core.py:88 of solve."
-    )
-    assert "solve makes it, used at fit.py:5" in found.remedy
-
-
-def test_a_static_function_that_the_program_makes_anew():
-    text = "<main.<locals>.<lambda> at /home/user/fit.py:4>"
-    calls = [(5, given(n, events.Static("term", "function", text, object=n)), 1) for n in (1, 2)]
-    _, found = causes(library("equinox.filter_jit"), calls)
-    assert "a function made anew each time: `<lambda>` at fit.py:4" in found.sentence
-    assert found.remedy.startswith("Define the function once, outside the loop")
-
-
 def test_another_use_of_a_library_is_told_without_a_remedy():
     rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
     calls = [(5, given(1, rates[0]), 1), (8, given(2, rates[1], tree="x: (*, *)"), 1)]
@@ -179,13 +157,6 @@ def test_another_use_of_a_library_is_told_without_a_remedy():
     assert found.remedy == ""
     _, same_line = causes(library(), [calls[0], (5, *calls[1][1:])])
     assert same_line.sentence.startswith("The structure of the arguments changed at `x`")
-
-
-def test_numbers_that_equinox_takes_as_static():
-    rates = [events.Static("rate", "float", value) for value in ("1.0", "2.0")]
-    calls = [(5, given(n, rate), 1) for n, rate in enumerate(rates, 1)]
-    _, found = causes(library("equinox.filter_jit"), calls)
-    assert found.remedy.startswith("Make `rate` an array, e.g. `jnp.asarray(2.0)`")
 
 
 def test_a_static_argument_that_becomes_an_array():
@@ -199,34 +170,48 @@ def test_a_static_argument_that_becomes_an_array():
     assert back.sentence == "`n` was an array, now it is the static 2."
 
 
-def of_static(before, after):
-    calls = [(5, given(n, static), 1) for n, static in enumerate((before, after), 1)]
-    return causes(program(), calls)[1]
+def of_static(kind, *values, function=None):
+    """Return the cause of the second build, for each value an object of its own."""
+    statics = [events.Static("n", kind, text, object=n) for n, text in enumerate(values, 1)]
+    calls = [(5, given(n, static), 1) for n, static in enumerate(statics, 1)]
+    return causes(function or program(), calls)[1]
 
 
-def test_a_static_value_is_called_dynamic_only_where_an_array_can_stand_for_it():
-    def remedy(kind, before, after):
-        return of_static(*(events.Static("n", kind, text) for text in (before, after))).remedy
+BODY = f"<run.<locals>.body at {PACKAGES}solve/core.py:88>"
+LAMBDA = "<main.<locals>.<lambda> at /home/user/fit.py:4>"
+FILTERED = library("equinox.filter_jit")
 
-    assert remedy("int", "2", "3").startswith("If `n` sizes no array, make it a dynamic argument")
-    assert remedy("numpy.int64", "np.int64(2)", "np.int64(3)").startswith("If `n` sizes no array")
-    assert remedy("bool", "True", "False").startswith("Make `n` a dynamic argument (with jnp.where")
-    assert remedy("str", "'train'", "'eval'") == "Let `n` take few values."
-    assert remedy("type", "<class 'a'>", "<class 'b'>") == "Let `n` take few values."
+
+@pytest.mark.parametrize(
+    ("function", "kind", "values", "sentence", "remedy"),
+    [
+        (library(), "function", (BODY, BODY), "`body` at core.py:88 of solve.", "solve makes it, "),
+        (FILTERED, "function", (LAMBDA, LAMBDA), "`<lambda>` at fit.py:4.", "Define the function "),
+        (FILTERED, "float", ("1.0", "2.0"), "", "Make `n` an array, e.g. `jnp.asarray(2.0)`"),
+        (program(), "int", ("2", "3"), "", "If `n` sizes no array, make it a dynamic argument"),
+        (program(), "numpy.int64", ("np.int64(2)", "np.int64(3)"), "", "If `n` sizes no array"),
+        (program(), "float", ("0.5", "0.25"), "", "Make `n` a dynamic argument, or let it take "),
+        (program(), "bool", ("True", "False"), "", "Make `n` a dynamic argument (with jnp.where"),
+        (program(), "str", ("'train'", "'eval'"), "", "Let `n` take few values."),
+        (program(), "type", ("<class 'a'>", "<class 'b'>"), "", "Let `n` take few values."),
+        (program(), "C", ("<C>", "<C>"), "<C> (object 2): every value", "Pass the same object as "),
+    ],
+)
+def test_a_static_value_has_a_remedy_that_can_stand_for_it(
+    function, kind, values, sentence, remedy
+):
+    found = of_static(kind, *values, function=function)
+    assert sentence in found.sentence
+    assert (kind == "function") == ("a function made anew each time: " in found.sentence)
+    assert found.remedy.startswith(remedy)
 
 
 def test_a_value_whose_end_is_not_recorded_is_not_taken_for_another_object():
     for kind, text in (("tuple", "(0, 1, ...)"), ("main.Config", "Config(" + "x" * 193)):
-        found = of_static(*(events.Static("n", kind, text, number) for number in (1, 2)))
+        found = of_static(kind, text, text)
         assert found.after.endswith(" (the rest differs)")
         assert len(found.after) < 90
         assert found.remedy == "Let `n` take few values."
-
-
-def test_another_object_of_the_same_text_is_one():
-    found = of_static(*(events.Static("n", "main.Config", "<Config>", n) for n in (1, 2)))
-    assert found.after == "<Config> (object 2)"
-    assert found.remedy.startswith("Pass the same object as `n`")
 
 
 def test_what_is_traced_of_jaxs_in_a_function_needs_no_remedy():
@@ -262,31 +247,12 @@ def test_what_jax_runs_while_another_is_traced_is_not_called_transformed():
 
 
 def test_a_mesh_is_told_of_once():
-    old, new = ({"abstract_mesh_context_manager": n, "mesh": n} for n in ("i=2", "i=4"))
-    function, lines = program(), []
-    for number, context in enumerate((old, new), 1):
-        settings = events.Settings(number, {}, context)
-        spans = (events.Span("trace", number * 10, number * 10 + 1, 1),)
-        begin = number * 10
-        build = events.Build(*(number, 1, 1, 1, 0, 1, begin, begin + 5, spans), settings=number)
-        lines += [settings, build]
-    process = Process("memory", started(), (started(), function, *lines))
-    cause = decide(process.builds)["memory", 2]
+    made = Made()
+    for axes in ("i=2", "i=4"):
+        context = {"abstract_mesh_context_manager": axes, "mesh": axes}
+        made.build("step", stages=("trace",), context=context)
+    cause = decide(made.profile().builds)["made", 2]
     assert cause.sentence == "`mesh` of JAX's configuration or context was i=2, now i=4."
-
-
-def test_loops_are_advised_for_whole_numbers_only():
-    def steps(x, n, rate):
-        return x * n * rate
-
-    jitted = jax.jit(steps, static_argnames=("n", "rate"))
-    with harness.profile() as profile:
-        for n, rate in ((1, 0.5), (2, 0.5), (2, 0.25)):
-            jitted(np.ones(3), n=n, rate=rate)
-    built = [built for built in profile.builds if built.function.name == "steps"]
-    _, whole, fraction = [cause.remedy if (cause := profile.cause_of(b)) else "" for b in built]
-    assert "make it a dynamic argument (with jax.lax.fori_loop" in whole
-    assert "Make `rate` a dynamic argument, or let it take few values" in fraction
 
 
 def test_a_remedy_names_what_else_has_the_function_built_again():
