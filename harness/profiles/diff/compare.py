@@ -5,10 +5,8 @@ A function that was renamed, or moved to another file, is one that is gone and o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.profiles.causes.cause import Cause
 from harness.profiles.diff.difference import (
     NOT_KNOWN,
     FunctionChange,
@@ -53,25 +51,12 @@ def _change(one: Counted | None, other: Counted | None, a: Recorded, b: Recorded
     shown = other or one
     assert shown is not None
     nothing = Counted(shown.key, shown.function)
-    before, after = _side(one or nothing, a), _side(other or nothing, b)
+    before, after = FunctionTotals(one or nothing, a), FunctionTotals(other or nothing, b)
     exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (before, after)]
     status: Status = "same" if exact[0] == exact[1] else "changed"
     if one is None or other is None:
         status = "new" if one is None else "gone"
     return FunctionChange(shown, before, after, status)
-
-
-def _side(one: Counted, profile: Recorded) -> FunctionTotals:
-    causes: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], Cause] = {}
-    settings: dict[str, str] = {}
-    for built in one.builds:
-        cause = profile.cause_of(built)
-        causes[cause.kind, cause.argument] += 1
-        examples.setdefault((cause.kind, cause.argument), cause)
-        if built.settings is not None:
-            settings.update(built.settings.jit)
-    return FunctionTotals(one.counts, one.seconds, one.sizes, causes, examples, settings)
 
 
 def _by_name(functions: Iterable[Counted]) -> dict[tuple[str, str], list[Counted]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -13,6 +14,9 @@ from harness.profiles.causes.words import said
 from harness.profiles.functions import COUNTS, SIZES, Counted
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, often_text, seconds_text
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
 
 NOT_KNOWN = "not recorded"
 
@@ -23,20 +27,26 @@ SECONDS = "Seconds are of one run each, without an error bar; counts are exact."
 Status = Literal["changed", "new", "gone", "same"]
 
 
-@dataclass(frozen=True)
 class FunctionTotals:
-    """What was built of a function in one profile; see :class:`.functions.Counted`."""
+    """What was built of a function in one profile; its seconds are of one run, with no error bar.
 
-    counts: dict[str, int]
-    seconds: dict[str, float]
-    """Of one run: without an error bar."""
-    sizes: dict[str, int]
-    causes: dict[tuple[str, str], int]
-    """Builds by (kind, argument) of their cause."""
-    examples: dict[tuple[str, str], Cause]
-    """The first cause of each."""
-    settings: dict[str, str]
-    """What `jax.jit` was given."""
+    Attributes:
+        causes: builds by (kind, argument) of their cause.
+        examples: the first cause of each.
+        settings: what `jax.jit` was given.
+    """
+
+    def __init__(self, one: Counted, profile: Recorded) -> None:
+        self.counts, self.seconds, self.sizes = one.counts, one.seconds, one.sizes
+        self.causes: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[tuple[str, str], Cause] = {}
+        self.settings: dict[str, str] = {}
+        for built in one.builds:
+            cause = profile.cause_of(built)
+            self.causes[cause.kind, cause.argument] += 1
+            self.examples.setdefault((cause.kind, cause.argument), cause)
+            if built.settings is not None:
+                self.settings.update(built.settings.jit)
 
     @property
     def total_s(self) -> float:
