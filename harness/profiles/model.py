@@ -114,13 +114,8 @@ class Process:
     @functools.cached_property
     def holes(self) -> dict[int, list[Interval]]:
         """What lies inside each build and counts for itself, by the build's number."""
-        others: dict[int, list[Interval]] = {}
-        lines: list[events.Import | events.Backend] = []
-        lines += [*self.of(events.Import), *self.of(events.Backend)]
-        for line in lines:
-            others.setdefault(line.thread, []).append((line.begin_ns, line.end_ns))
-        builds = (built.line for built in (*self.builds, *self.unfinished))
-        return pieces.holes_of(builds, others)
+        builds = [built.line for built in (*self.builds, *self.unfinished)]
+        return pieces.holes_of([*builds, *self.of(events.Import), *self.of(events.Backend)])
 
 
 @dataclass(frozen=True, eq=False)

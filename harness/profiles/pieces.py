@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.watch.events import Build, Request, Running, Span
+from harness.watch.events import Backend, Build, Import, Request, Running, Span
 
 STAGES = ("trace", "lower", "compile", "load", "write")
 """What building is made of. `load` is what `compile` becomes where the persistent cache answers:
@@ -106,31 +106,20 @@ def written_ns(request: Request) -> int:
     return request.write_ns if request.directory or request.outcome != "unwritten" else 0
 
 
-_Numbered = tuple[int, int, int | None]
-"""An interval, and the number of the build that it is of."""
-
-
-def holes_of(
-    lines: Iterable[Build], others: Mapping[int, Sequence[Interval]]
-) -> dict[int, list[Interval]]:
+def holes_of(lines: Iterable[Build | Import | Backend]) -> dict[int, list[Interval]]:
     """Return what lies inside each build of a process and counts for itself, by the build's number.
 
     On one thread, a build that lies inside another was asked for by it: an operation that ran while
-    a function was traced, say. Only what lies directly inside is named.
-
-    Args:
-        lines: the builds of one process.
-        others: what else counts for itself (`import jax`, the start of the backend), by thread.
+    a function was traced, say. `import jax` and the start of the backend count for themselves too.
+    Only what lies directly inside is named.
     """
-    threads: dict[int, list[_Numbered]] = {}
+    threads: dict[int, list[tuple[int, int, int | None]]] = {}
     for line in lines:
-        threads.setdefault(line.thread, []).append((line.begin_ns, line.end_ns, line.id))
-    for thread, intervals in others.items():
-        if thread in threads:
-            threads[thread].extend((begin, end, None) for begin, end in intervals)
+        number = line.id if isinstance(line, Build) else None
+        threads.setdefault(line.thread, []).append((line.begin_ns, line.end_ns, number))
     found: dict[int, list[Interval]] = {}
     for numbered in threads.values():
-        around: list[_Numbered] = []
+        around: list[tuple[int, int, int | None]] = []
         # Of two that begin together the outer one first, and a build around what else counts.
         for begin, end, number in sorted(numbered, key=lambda of: (of[0], -of[1], of[2] is None)):
             while around and around[-1][1] <= begin:
