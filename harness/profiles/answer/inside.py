@@ -45,9 +45,7 @@ class RecordedCompile(NamedTuple):
         return file.read_text("utf-8") if file.exists() else ""
 
 
-def inside_lines(
-    profile: Recorded,
-) -> Iterator[str]:
+def inside_lines(profile: Recorded) -> Iterator[str]:
     """Yield what XLA did in each function's dearest compile, the dearest function first.
 
     Nothing where nothing of it was recorded. A line has about 100 characters.

@@ -52,12 +52,10 @@ def _made_anew(what: Change) -> str:
     """Return what a static function is that differs from the earlier one only as an object."""
     library = package_of(what.file)
     place = f"{PurePath(what.file).name}:{what.line}{f' of {library}' if library else ''}"
-    known = what.after.partition(" (")[0]
-    if what.type.endswith("PjitFunction"):
-        return f"a jitted function made anew each time: `{known}` at {place}"
-    if what.type == "function":
-        return f"a function made anew each time: `{known}` at {place}"
-    return f"another object each time: a {what.type} of `{known}` at {place}"
+    made = f"another object each time: a {what.type} of"
+    if what.type == "function" or what.type.endswith("PjitFunction"):
+        made = f"a {'' if what.type == 'function' else 'jitted '}function made anew each time:"
+    return f"{made} `{what.after.partition(' (')[0]}` at {place}"
 
 
 def _remedy(built: Built, what: Change) -> str:
@@ -80,21 +78,16 @@ def _remedy(built: Built, what: Change) -> str:
         )
     if built.function.through == FILTER_JIT:
         return _of_filtered(what)
-    if built.function.origin == "library":
-        return f"Let {name} take few values."
-    if _is_number(what):
-        if "int" not in what.type:
-            return f"Make {name} a dynamic argument, or let it take few values."
+    flag = what.type == "bool"
+    if built.function.origin == "library" or not (flag or _is_number(what)):
+        return f"Let {name} take few values."  # no array can stand for strings, functions, shapes
+    if "int" in what.type:
         return (
             f"If {name} sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
             "while_loop where it counts steps); else let it take few values."
         )
-    if what.type == "bool":
-        return (
-            f"Make {name} a dynamic argument (with jnp.where or jax.lax.cond), or let it take few "
-            "values."
-        )
-    return f"Let {name} take few values."  # strings, functions, shapes: no array can stand for them
+    how = " (with jnp.where or jax.lax.cond)" if flag else ""
+    return f"Make {name} a dynamic argument{how}, or let it take few values."
 
 
 def _of_filtered(what: Change) -> str:
