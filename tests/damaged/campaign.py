@@ -136,8 +136,8 @@ class Bench:
             if case.flips and len(found) < len(values):
                 came = "told" if told else "untold"
         if case.number // len(FORMATS) % EVERY == 0 and not case.flips:
-            commands = list(case.format.commands(path))
-            if commands and (detail := in_its_own(case.rng.choice(commands))):
+            words = case.format.command(path, case.rng)
+            if words and (detail := in_its_own(words)):
                 return "command", detail
         if (peak := _peak_mib()) > MOST_MIB:
             return "memory", f"{peak} MiB"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import random
 import shutil
 import tempfile
 import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,14 +54,22 @@ class Format:
     """Fills an empty folder, and returns the file that is to be damaged."""
     read: Callable[[Path], Values]
     """Returns what the reader finds; raises HarnessError where it refuses."""
-    commands: Callable[[Path], Iterable[list[str]]] = lambda path: ()
-    """Commands of which one reads the file in every so many cases."""
+    commands: tuple[str, ...] = ()
+    """Commands of which one reads the file in every so many cases; `{out}` is a name outside."""
     checked: bool = True
     """Whether a file of today's has a checksum, so that no flipped bit goes unnoticed."""
     lines: bool = False
     """Whether it is a line of JSON each."""
     json: bool = True
     """Whether it is JSON, which is twisted value by value."""
+
+    def command(self, path: Path, rng: random.Random) -> list[str]:
+        """Return the words of one of the commands, for a file; none where there are none."""
+        if not self.commands:
+            return []
+        tree = next(one for one in path.parents if one.name == "tree")
+        places = {"path": path, "folder": path.parent, "tree": tree, "out": tree.parent / "out"}
+        return [word.format(**places) for word in rng.choice(self.commands).split()]
 
 
 def _samples() -> list[Any]:
@@ -81,9 +90,7 @@ def _records(folder: Path) -> Path:
     store = Store(folder / "box" / "records" / "01234567-a.jsonl")
     store.append(samples)
     Store(folder / "box" / "records" / "ffffffff-b.jsonl").append(other)
-    _rates(folder / "aside")
-    shutil.move(folder / "aside" / "box" / "aa", folder / "box" / "aa")
-    shutil.rmtree(folder / "aside")
+    _rates(folder)
     return store.path
 
 
@@ -93,21 +100,6 @@ def _read_records(path: Path) -> Values:
     }
     loading.everything(path)
     return found
-
-
-def _tree_commands(path: Path) -> Iterable[list[str]]:
-    tree = path.parents[2]
-    other = path.with_name("ffffffff-b.jsonl")
-    out = str(tree.parent / "out")
-    yield ["show", "--results", str(tree)]
-    yield ["compare", str(path), str(other), "--results", str(tree)]
-    yield ["compare", str(other), str(path), "--results", str(tree), "--format", "json"]
-    yield ["history", "--results", str(tree)]
-    yield ["export", "--results", str(tree), "-o", f"{out}.csv"]
-    yield ["export", "--results", str(tree), "-o", f"{out}.parquet"]
-    yield ["report", "--results", str(tree), "-o", f"{out}.html"]
-    yield ["baselines", "--results", str(tree)]
-    yield ["fsck", "--results", str(tree)]
 
 
 def _parquet(folder: Path) -> Path:
@@ -126,22 +118,11 @@ def _read_parquet(path: Path) -> Values:
     }
 
 
-def _parquet_commands(path: Path) -> Iterable[list[str]]:
-    out = str(path.parents[1] / "out")
-    yield ["show", "--results", str(path)]
-    yield ["compare", str(path), str(path), "--format", "json"]
-    yield ["export", "--results", str(path), "-o", f"{out}.csv"]
-    yield ["report", "--results", str(path), "-o", f"{out}.html"]
-
-
-def _log_lines() -> list[Any]:
-    data = Path(__file__).parents[1] / "watch" / "data" / "profile.jsonl"
-    process = recorded.read_file(data)
-    return list(process.lines)
+WATCHED = Path(__file__).parents[1] / "watch" / "data"
 
 
 def _profile(folder: Path) -> Path:
-    lines = _log_lines()
+    lines = list(recorded.read_file(WATCHED / "profile.jsonl").lines)
     lines[0] = logs.started(clock=1e-5, process=0.0)
     logs.profile_of(folder, lines, run=(0, 2_000, 7))
     (path,) = folder.glob("*.jsonl")
@@ -150,25 +131,11 @@ def _profile(folder: Path) -> Path:
 
 def _read_profile(path: Path) -> Values:
     profile = recorded.read(path.parent)
-    found: Values = {}
-    for process in profile.processes:
-        for line in process.lines:
-            found[repr(line)] = True
+    found = {repr(line): True for process in profile.processes for line in process.lines}
     if profile.broken_lines:
         warnings.warn("lines are broken", stacklevel=1)
     _ = profile.causes, [built.pieces for built in (*profile.builds, *profile.unfinished)]
     return found
-
-
-def _profile_commands(path: Path) -> Iterable[list[str]]:
-    folder = str(path.parent)
-    out = str(path.parents[1] / "out")
-    yield ["profile", "show", folder]
-    for table in ("builds", "functions", "causes", "cache"):
-        yield ["profile", "show", folder, "--table", table]
-    yield ["profile", "diff", folder, folder]
-    yield ["profile", "trace", folder, "-o", f"{out}.json"]
-    yield ["profile", "report", folder, "-o", f"{out}.html"]
 
 
 def _run(folder: Path) -> Path:
@@ -185,7 +152,7 @@ def _read_run(path: Path) -> Values:
 
 
 def _nights(folder: Path) -> Path:
-    _with_records(folder)
+    Store(folder / "box" / "records" / "01234567-a.jsonl").append(_samples())
     nights = Nights(folder, "box")
     nights.save(night("2026-11-19", 48, machine="box"))
     last = night("2026-11-20", 24, machine="box", verdicts=[verdicts(slower=2, faster=1)])
@@ -206,18 +173,6 @@ def _read_night(path: Path) -> Values:
         return {}
     summary.render(found, nights)
     return {"night": msgspec.json.encode(found)}
-
-
-def _with_records(tree: Path) -> None:
-    store = Store(tree / "box" / "records" / "01234567-a.jsonl")
-    store.append(_samples())
-
-
-def _night_commands(path: Path) -> Iterable[list[str]]:
-    tree = next(one for one in path.parents if one.name == "tree")
-    yield ["report", "--results", str(tree), "-o", str(tree.parent / "out.html")]
-    yield ["history", "--results", str(tree)]
-    yield ["fsck", "--results", str(tree)]
 
 
 def _night_table(folder: Path) -> Path:
@@ -273,23 +228,17 @@ def _read_kept(path: Path) -> Values:
 
 
 def _ledger(folder: Path) -> Path:
-    source = Path(__file__).parents[1] / "watch" / "data" / "ledger.jsonl"
     path = folder / "run.jsonl"
     with ledger.ledger(path) as book:
-        for event in ledger.read(source).events:
+        for event in ledger.read(WATCHED / "ledger.jsonl").events:
             for number in range(3):
-                book.requested(_event(event, number))
+                about = {"at_s": event.at_s + number, "pid": number}
+                book.requested(dataclasses.replace(event, schema=ledger_events.SCHEMA, **about))
     parts = ledger_events.parts_of(path)
     parts.put("aa", "--xla_flag=1 " * 50)
     parts.put("bb", "module @jit_loss {}\n" * 50)
     shutil.copy(path, folder / "other.jsonl")
     return path
-
-
-def _event(event: Any, number: int) -> Any:
-    return dataclasses.replace(
-        event, at_s=event.at_s + number, pid=number, schema=ledger_events.SCHEMA
-    )
 
 
 def _read_ledger(path: Path) -> Values:
@@ -299,14 +248,6 @@ def _read_ledger(path: Path) -> Values:
     ledger.summarize(found.events)
     ledger.frame(found.events)
     return {repr(event): True for event in found.events}
-
-
-def _ledger_commands(path: Path) -> Iterable[list[str]]:
-    other = str(path.with_name("other.jsonl"))
-    yield ["cache", "ledger", str(path)]
-    yield ["cache", "explain", other, str(path), "--all"]
-    yield ["cache", "ledger", str(path), other]
-    yield ["cache", "report", other, str(path)]
 
 
 def _part(folder: Path) -> Path:
@@ -343,13 +284,6 @@ def _asv(folder: Path) -> Path:
 def _read_asv(path: Path) -> Values:
     loading.everything(path.parents[1])
     return {}
-
-
-def _asv_commands(path: Path) -> Iterable[list[str]]:
-    tree = str(path.parents[1])
-    yield ["show", "--results", tree]
-    yield ["export", "--results", tree, "-o", str(path.parents[2] / "out.csv")]
-    yield ["history", "--results", tree]
 
 
 def _live(folder: Path) -> Path:
@@ -390,11 +324,6 @@ def _read_entry(path: Path) -> Values:
     return {"contents": (found.compile_whole_s, found.digest)}
 
 
-def _entry_commands(path: Path) -> Iterable[list[str]]:
-    yield ["cache", "inspect", str(path.parent)]
-    yield ["cache", "doctor", str(path.parent), "--no-put-cost"]
-
-
 def _pack(folder: Path) -> Path:
     (folder / "cache").mkdir()
     entry = _entry(folder / "cache")
@@ -416,10 +345,6 @@ def _read_pack(path: Path) -> Values:
         return {one.name: one.read_bytes() for one in Path(there).iterdir()}
 
 
-def _pack_commands(path: Path) -> Iterable[list[str]]:
-    yield ["cache", "unpack", str(path), str(path.with_name("unpacked"))]
-
-
 def _budget(folder: Path) -> Path:
     path = folder / "budget.toml"
     path.write_text(
@@ -434,22 +359,56 @@ def _read_budget(path: Path) -> Values:
     return {}
 
 
+_TREE = (
+    *("show --results {tree}", "history --results {tree}", "baselines --results {tree}"),
+    "compare {path} {folder}/ffffffff-b.jsonl --results {tree}",
+    "compare {folder}/ffffffff-b.jsonl {path} --results {tree} --format json",
+    *("export --results {tree} -o {out}.csv", "export --results {tree} -o {out}.parquet"),
+    *("report --results {tree} -o {out}.html", "fsck --results {tree}"),
+)
+_PARQUET = (
+    *("show --results {path}", "compare {path} {path} --format json"),
+    *("export --results {path} -o {out}.csv", "report --results {path} -o {out}.html"),
+)
+_PROFILE = (
+    *("profile show {folder}", "profile diff {folder} {folder}"),
+    *(
+        f"profile show {{folder}} --table {table}"
+        for table in ("builds", "functions", "causes", "cache")
+    ),
+    *("profile trace {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
+)
+_NIGHT = (
+    "report --results {tree} -o {out}.html",
+    *("history --results {tree}", "fsck --results {tree}"),
+)
+_LEDGER = (
+    *("cache ledger {path}", "cache explain {folder}/other.jsonl {path} --all"),
+    *("cache ledger {path} {folder}/other.jsonl", "cache report {folder}/other.jsonl {path}"),
+)
+_ASV = (
+    *("show --results {tree}", "export --results {tree} -o {out}.csv"),
+    "history --results {tree}",
+)
+_ENTRY = ("cache inspect {folder}", "cache doctor {folder} --no-put-cost")
+_PACK = ("cache unpack {path} {folder}/unpacked",)
+
 FORMATS: tuple[Format, ...] = (
-    Format("records", _records, _read_records, _tree_commands, lines=True),
-    Format("parquet", _parquet, _read_parquet, _parquet_commands, json=False),
-    Format("profile log", _profile, _read_profile, _profile_commands, lines=True),
-    Format("profile run", _run, _read_run, _profile_commands),
-    Format("night", _nights, _read_night, _night_commands),
-    Format("night's table", _night_table, _read_night_table, _night_commands, checked=False),
+    Format("records", _records, _read_records, _TREE, lines=True),
+    Format("parquet", _parquet, _read_parquet, _PARQUET, json=False),
+    Format("profile log", _profile, _read_profile, _PROFILE, lines=True),
+    Format("profile run", _run, _read_run, _PROFILE),
+    Format("night", _nights, _read_night, _NIGHT),
+    Format("night's table", _night_table, _read_night_table, _NIGHT, checked=False),
     Format("error rates", _rates, _read_rates),
     Format("kept program", _kept, _read_kept, json=False),
-    Format("ledger", _ledger, _read_ledger, _ledger_commands, lines=True),
+    Format("ledger", _ledger, _read_ledger, _LEDGER, lines=True),
     Format("ledger part", _part, _read_part, json=False),
-    Format("asv result", _asv, _read_asv, _asv_commands, checked=False),
+    Format("asv result", _asv, _read_asv, _ASV, checked=False),
     Format("live state", _live, _read_live),
     Format("placement", _placement, _read_placement),
-    Format("cache entry", _entry, _read_entry, _entry_commands, json=False),
-    Format("pack", _pack, _read_pack, _pack_commands, json=False),
+    Format("cache entry", _entry, _read_entry, _ENTRY, json=False),
+    Format("pack", _pack, _read_pack, _PACK, json=False),
     Format("budget", _budget, _read_budget, checked=False, json=False),
 )
 """JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""
