@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import asdict
 
 import harness
 from harness.errors import HarnessWarning, UsageError
@@ -41,13 +42,7 @@ def test_the_columns_come_in_the_documented_order_and_then_the_axes(tmp_path):
     assert str(frame["commit_date"].dtype).endswith("UTC]")
     assert frame["value"].dtype == float
     assert frame["n_processes"].dtype == np.int64
-    assert frame.attrs["problems"] == {
-        "torn": 0,
-        "corrupt": 0,
-        "other_schema": 0,
-        "unreadable": 0,
-        "files": [],
-    }
+    assert frame.attrs["problems"] == asdict(Problems())
 
 
 def test_a_row_says_where_its_number_comes_from(tmp_path):
@@ -252,60 +247,62 @@ def test_between_files_the_record_that_was_started_later_replaces_the_other(tmp_
 # Failures, refusals, skips
 
 
-def test_a_case_that_failed_in_some_processes_is_ok_and_says_how_many_failed(tmp_path):
-    write(tmp_path, *(record(n) for n in range(7)), failed(7, "RuntimeError: boom"))
-    one = row(everything(tmp_path))
-    assert one["status"] == "ok"
-    assert one["reason"] == "1 of 8 processes failed: RuntimeError: boom"
-    assert one["n_processes"] == 7
+NO_TRACE = StageSamples(reason="pmap has no trace step")
+REFUSED = StageSamples(refused={"two compilations": 2, "a cache hit": 1})
 
 
-def test_a_case_that_only_failed_has_a_row_per_stage_with_the_most_common_reason(tmp_path):
-    write(tmp_path, failed(0, "a"), failed(1, "b"), failed(2, "b"))
+@pytest.mark.parametrize(
+    ("records", "stage", "expected"),
+    [
+        (
+            [*(record(n) for n in range(7)), failed(7, "RuntimeError: boom")],
+            "trace",
+            ("ok", "1 of 8 processes failed: RuntimeError: boom", 7),
+        ),
+        (
+            [
+                record(0, {"trace": [1.0], "compile": REFUSED}),
+                record(1, {"compile": StageSamples(refused={"two compilations": 3})}),
+            ],
+            "compile",
+            ("refused", "6 samples refused: two compilations", 0),
+        ),
+        (
+            [record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})})],
+            "trace",
+            ("ok", "1 sample refused: a cache hit", 1),
+        ),
+        (
+            [record(0, {"trace": NO_TRACE, "lower": [1.0]}), failed(1)],
+            "trace",
+            ("skipped", "pmap has no trace step; 1 of 2 processes failed: ValueError: no", 0),
+        ),
+    ],
+)
+def test_a_row_says_what_became_of_its_processes_and_samples(tmp_path, records, stage, expected):
+    write(tmp_path, *records)
+    one = row(everything(tmp_path), stage)
+    assert (one["status"], one["reason"], one["n_processes"]) == expected
+    assert np.isnan(one["value"]) == (expected[2] == 0)
+
+
+@pytest.mark.parametrize(
+    ("records", "status", "reason"),
+    [
+        ([failed(0, "a"), failed(1, "b"), failed(2, "b")], "failed", "b"),
+        ([record(0, {}, status="skipped", reason="no GPU here")], "skipped", "no GPU here"),
+    ],
+)
+def test_a_case_without_samples_has_a_row_per_stage_with_the_commonest_reason(
+    tmp_path, records, status, reason
+):
+    write(tmp_path, *records)
     frame = everything(tmp_path)
     assert list(frame["stage"]) == list(CASE_STAGES)
-    assert set(frame["status"]) == {"failed"}
-    assert set(frame["reason"]) == {"b"}
+    assert (set(frame["status"]), set(frame["reason"])) == ({status}, {reason})
     assert frame["value"].isna().all()
     assert set(frame["n_processes"]) == {0}
     assert frame["samples"].tolist() == [[]] * len(CASE_STAGES)
-
-
-def test_a_skipped_case_has_a_row_per_stage_with_the_reason(tmp_path):
-    write(tmp_path, record(0, {}, status="skipped", reason="no GPU here", target="gpu"))
-    frame = everything(tmp_path)
-    assert len(frame) == len(CASE_STAGES)
-    assert set(frame["status"]) == {"skipped"}
-    assert set(frame["reason"]) == {"no GPU here"}
-
-
-def test_a_stage_whose_samples_were_all_refused_says_why(tmp_path):
-    both = StageSamples(refused={"two compilations": 2, "a cache hit": 1})
-    write(
-        tmp_path,
-        record(0, {"trace": [1.0], "compile": both}),
-        record(1, {"compile": StageSamples(refused={"two compilations": 3})}, status="refused"),
-    )
-    frame = everything(tmp_path)
-    one = row(frame, "compile")
-    assert one["status"] == "refused"
-    assert one["reason"] == "6 samples refused: two compilations"
-    assert np.isnan(one["value"])
-    assert row(frame, "trace")["n_processes"] == 1
-
-
-def test_refused_samples_of_a_stage_that_has_others_are_mentioned(tmp_path):
-    write(tmp_path, record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})}))
-    one = row(everything(tmp_path))
-    assert (one["status"], one["reason"]) == ("ok", "1 sample refused: a cache hit")
-
-
-def test_a_stage_that_does_not_exist_is_skipped_with_its_reason(tmp_path):
-    none = StageSamples(reason="pmap has no trace step")
-    write(tmp_path, record(0, {"trace": none, "lower": [1.0]}), failed(1))
-    one = row(everything(tmp_path))
-    assert one["status"] == "skipped"
-    assert one["reason"] == "pmap has no trace step; 1 of 2 processes failed: ValueError: no"
 
 
 def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes(tmp_path):
@@ -331,31 +328,45 @@ def test_a_path_without_results_gives_an_empty_frame_with_all_columns(tmp_path):
     assert str(frame["started_at"].dtype).endswith("UTC]")
 
 
-def test_a_torn_last_line_is_counted_and_the_rest_is_read(tmp_path):
-    path = write(tmp_path, record(0), record(1))
+def torn(path):
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.warns(HarnessWarning, match=r"left out: 1 torn last line"):
-        frame = everything(tmp_path)
-    assert row(frame)["n_processes"] == 1
-    assert frame.attrs["problems"]["torn"] == 1
-    assert frame.attrs["problems"]["files"] == [f"{path.name}: torn last line"]
 
 
-def test_a_corrupt_line_in_the_middle_is_counted_and_the_rest_is_read(tmp_path):
+def corrupt(path):
+    first, second, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second.replace(b"1000000", b"1000001") + last)
+
+
+def of_another_schema(path):
+    first, second, _ = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + second + encode(record(2, schema=SCHEMA + 1)))
+
+
+def longer_than_any_record(path):
+    first, second, _ = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"x" * 20_000 + b"\n" + second)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "kind", "said"),
+    [
+        (torn, "torn", "torn last line"),
+        (corrupt, "corrupt", "corrupt line"),
+        (of_another_schema, "other_schema", "another schema version"),
+        (longer_than_any_record, "corrupt", "a line longer than any record"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_counted_and_the_rest_is_read(
+    tmp_path, monkeypatch, spoil, kind, said
+):
+    monkeypatch.setattr("harness.records.files.MAX_LINE_BYTES", 4096)
     path = write(tmp_path, record(0), record(1), record(2))
-    lines = path.read_bytes().splitlines(keepends=True)
-    lines[1] = lines[1].replace(b"1000000", b"1000001")
-    path.write_bytes(b"".join(lines))
-    frame = quietly(tmp_path)
+    spoil(path)
+    with pytest.warns(HarnessWarning, match=r"left out: 1 .*line"):
+        frame = everything(tmp_path)
+    found = frame.attrs["problems"]
+    assert found == {**asdict(Problems()), kind: 1, "files": [f"{path.name}: {said}"]}
     assert row(frame)["n_processes"] == 2
-    assert frame.attrs["problems"]["corrupt"] == 1
-
-
-def test_lines_of_another_schema_are_counted(tmp_path):
-    path = write(tmp_path, record(0), record(1, schema=SCHEMA + 1))
-    frame = quietly(path)
-    assert row(frame)["n_processes"] == 1
-    assert frame.attrs["problems"]["other_schema"] == 1
 
 
 def test_an_empty_file_is_no_problem(tmp_path):
@@ -392,17 +403,6 @@ def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
             frame = everything(tmp_path)
         found = frame.attrs["problems"]
         assert (found["torn"], found["unreadable"]) == (1, 0)
-
-
-def test_a_line_longer_than_any_record_is_passed_over(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.records.files.MAX_LINE_BYTES", 4096)
-    path = write(tmp_path, record(0))
-    with path.open("ab") as handle:
-        handle.write(b"x" * 20_000 + b"\n")
-    write(tmp_path, record(1))
-    frame = quietly(tmp_path)
-    assert row(frame)["n_processes"] == 2
-    assert frame.attrs["problems"]["corrupt"] == 1
 
 
 def test_a_folder_in_the_place_of_a_file_is_unreadable(tmp_path):

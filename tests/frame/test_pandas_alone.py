@@ -3,7 +3,6 @@
 import io
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -37,45 +36,30 @@ def through(write, read):
 
 
 ANALYSES = {
-    "sort by every column": lambda f: [f.sort_values(name) for name in f.columns][-1],
     "sort by all columns": lambda f: f.sort_values(list(f.columns)),
     "sort by axes": lambda f: f.sort_values(["workload", "size", MIXED, "stage"]),
     "drop duplicates": lambda f: f.drop_duplicates(),
-    "drop duplicates of cases": lambda f: f.drop_duplicates(["workload", "size", "samples"]),
-    "rows that are there twice": lambda f: f.duplicated().sum(),
     "distinct values": lambda f: f.nunique(),
     "describe": lambda f: f.describe(include="all"),
-    "large sizes": lambda f: f[f["size"] > 1000]["value"].mean(),
     "large of a mixed axis": lambda f: f[f[MIXED] > 10]["workload"].unique(),
-    "a mean of a mixed axis": lambda f: of(f, "pytree.MomentumUpdate")[MIXED].mean(),
     "means of all axes": lambda f: f.groupby("workload")[["size", "width", MIXED]].mean(),
     "texts of a mixed axis": lambda f: f[f["leaves_text"] == "host"],
     "a truth as a mask": lambda f: f[f["approximate"].fillna(False)],
-    "a logarithm": lambda f: np.log2(f["size"]).max(),
     "a pivot and a total": lambda f: f.pivot_table(
         index="workload", columns="stage", values="value"
     ).assign(total=lambda t: t.sum(axis=1)),
-    "a pivot by an axis": lambda f: f.pivot_table(index="size", columns="stage", values="value"),
     "medians by group": lambda f: f.groupby(["jax", "workload", "stage"])["value"].median(),
     "groups of a mixed axis": lambda f: f.groupby([MIXED, "leaves_text"], dropna=False).size(),
     "the slowest of each": lambda f: f.loc[f.groupby("workload")["value"].idxmax().dropna()],
-    "names put together": lambda f: f["workload"] + " " + f["stage"] + " " + f["target"],
     "parts of names": lambda f: f["workload"].str.split(".").str[0].value_counts(),
     "dates": lambda f: f.set_index("started_at").sort_index()["value"].resample("D").count(),
-    "an age": lambda f: (f["started_at"].max() - f["started_at"]).dt.days.max(),
     "samples as numbers": lambda f: f["samples"].map(json.loads).map(len).sum(),
     "one row per sample": lambda f: f.assign(s=f["samples"].map(json.loads)).explode("s")["s"],
-    "two releases side by side": lambda f: f.merge(
-        f, on=["workload", "stage", "size", "target", "scenario", MIXED], suffixes=("_a", "_b")
-    ).head(),
-    "rank and quantile": lambda f: f["value"].rank(pct=True).quantile(0.9),
     "correlation": lambda f: f.select_dtypes("number").corr(),
     "long form": lambda f: f.melt(["workload", "stage"], ["low", "value", "high"], value_name="s"),
     "compare with itself": lambda f: (f == f).sum().sum(),
     "missing values": lambda f: f.fillna({"size": 0, MIXED: 0}).isna().sum(),
     "codes of an environment": lambda f: f["environment"].map(json.loads).map(len).max(),
-    "query": lambda f: f.query("stage == 'compile' and size > 1000", engine="python"),
-    "transposed": lambda f: f.head(3).T,
     "to text": lambda f: (f.head().to_string(), f.to_html(), f.to_json(date_format="iso")),
 }
 

@@ -1,5 +1,3 @@
-import pytest
-
 from harness.frame.load import frame_of
 from harness.frame.tables import (
     call_table,
@@ -11,28 +9,7 @@ from harness.frame.tables import (
 )
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
-from harness.records.units import seconds_text
 from tests.frame.trees import failed, record
-
-
-@pytest.mark.parametrize(
-    ("value_s", "half_s", "text"),
-    [
-        (4.1e-3, None, "4.1 ms"),
-        (48e-6, None, "48 µs"),
-        (123.4e-3, None, "123 ms"),
-        (0.99999, None, "1.0 s"),
-        (9.96e-3, None, "10 ms"),
-        (2.0, None, "2.0 s"),
-        (250e-9, None, "250 ns"),
-        (0.0, None, "0 s"),
-        (4.1e-3, 0.2e-3, "4.1 ± 0.2 ms"),
-        (48e-6, 0.3e-6, "48.0 ± 0.3 µs"),
-        (48e-6, 0.0, "48 ± 0 µs"),
-    ],
-)
-def test_times_are_shown_with_a_unit_that_suits_them(value_s, half_s, text):
-    assert seconds_text(value_s, half_s) == text
 
 
 def test_a_row_per_case_with_a_column_per_stage():
