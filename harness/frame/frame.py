@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -104,9 +103,12 @@ def ordinary(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["threads"] == ""]
 
 
+_PLACES = {stage: place for place, stage in enumerate(STAGES)}
+
+
 def stage_order(stage: str) -> tuple[int, str]:
     """Return what to sort stages by: as a program goes through them; other names stand behind."""
-    return (STAGES[stage].order if stage in STAGES else sys.maxsize, stage)
+    return (_PLACES.get(stage, len(_PLACES)), stage)
 
 
 def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:

@@ -53,16 +53,16 @@ class BuildJob(msgspec.Struct):
     precision: str
     stage: str
     """Which text is wanted: one of :data:`STAGES`, or none."""
-    located: bool
-    """Whether the text says where in the source each operation comes from."""
-    with_facts: bool
-    """Whether facts and fingerprint are wanted, for which the program must be compiled."""
-    with_inside: bool
-    """Whether XLA's own events of its compile are wanted."""
-    with_tries: bool
-    """Whether remedies are tried, each by a compile of the program so changed."""
     label: str
     timeout_s: float
+    located: bool = False
+    """Whether the text says where in the source each operation comes from."""
+    with_facts: bool = False
+    """Whether facts and fingerprint are wanted, for which the program must be compiled."""
+    with_inside: bool = False
+    """Whether XLA's own events of its compile are wanted."""
+    with_tries: bool = False
+    """Whether remedies are tried, each by a compile of the program so changed."""
 
 
 class BuiltTexts(msgspec.Struct, tag="built"):
@@ -105,13 +105,11 @@ def job(
     workload: type[Workload],
     case: Case,
     stage: str = "hlo",
-    *,
-    located: bool = False,
-    with_facts: bool = False,
-    with_inside: bool = False,
-    with_tries: bool = False,
+    **wanted: bool,
 ) -> BuildJob:
-    """Describe the building of one case, for its text of `stage` and, perhaps, what else is known.
+    """Describe the building of one case, for its text of `stage` and what else is `wanted` of it.
+
+    That are the fields of :class:`BuildJob` that may be left out.
 
     Raises:
         UsageError: there is no such target.
@@ -139,12 +137,9 @@ def job(
         case.transform,
         case.precision,
         stage,
-        located,
-        with_facts,
-        with_inside,
-        with_tries,
         label,
         workload.timeout_s,
+        **wanted,
     )
 
 

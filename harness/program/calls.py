@@ -67,8 +67,6 @@ def _calls(doing: str, rank: int) -> Fact:
     return Fact(
         name=name,
         source="calls",
-        unit="count",
-        better="less",
         meaning=f"calls that Python makes while {verb}, of Python and C functions",
         noun=f"Python call while {verb}",
         nouns=f"Python calls while {verb}",

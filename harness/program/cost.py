@@ -37,7 +37,6 @@ def _cost(name: str, unit: Unit, noun: str, meaning: str, of: str, rank: int = 0
         name=name,
         source="cost",
         unit=unit,
-        better="less",
         meaning=meaning,
         noun=noun,
         read=read,
@@ -52,7 +51,7 @@ def _memory(name: str, noun: str, meaning: str, of: str, **more: Any) -> Fact:
         value = getattr(sizes, of, None)
         return None if value is None else int(value)
 
-    about = {"better": "less", "noun": noun, "meaning": meaning, **more}
+    about = {"noun": noun, "meaning": meaning, **more}
     return Fact(name=name, source="memory", unit="bytes", read=read, **about)
 
 

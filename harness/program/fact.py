@@ -27,8 +27,8 @@ class Fact:
     name: str
     """The field of a record's `facts`, and the column of a frame."""
     source: Source
-    unit: Unit
-    better: Literal["less", "more"]
+    unit: Unit = "count"
+    better: Literal["less", "more"] = "less"
     """asv, for which less is better, gets no fact of which more is."""
     meaning: str
     """What it says, in a few words."""

@@ -152,7 +152,7 @@ def _counted(kinds: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(kinds).items()))
 
 
-_count = functools.partial(Fact, source="hlo", unit="count", better="less")
+_count = functools.partial(Fact, source="hlo")
 
 INSTRUCTIONS = _count(
     name="hlo_instructions",
@@ -279,11 +279,8 @@ def _instruction(program: HloProgram, instruction: Instruction, known: dict[str,
     return sum(count for _, count in inside)
 
 
-LAUNCHES = Fact(
+LAUNCHES = _count(
     name="launches",
-    source="hlo",
-    unit="count",
-    better="less",
     meaning="what one call starts: entry instructions that do work, times the trips of loops",
     noun="launch",
     nouns="launches",

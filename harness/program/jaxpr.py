@@ -65,8 +65,6 @@ def bound(equation: Any, values: Sequence[Any]) -> list[Any]:
 EQUATIONS = Fact(
     name="jaxpr_equations",
     source="jaxpr",
-    unit="count",
-    better="less",
     meaning="equations of the jaxpr, nested ones included",
     noun="jaxpr equation",
     read=equations,

@@ -47,8 +47,6 @@ def size_bytes(lowered: Any) -> int | None:
 OPERATIONS = Fact(
     name="stablehlo_operations",
     source="stablehlo",
-    unit="count",
-    better="less",
     meaning="operations that JAX handed to XLA",
     noun="StableHLO operation",
     read=kinds,
@@ -60,7 +58,6 @@ BYTES = Fact(
     name="stablehlo_bytes",
     source="stablehlo",
     unit="bytes",
-    better="less",
     meaning="length of the StableHLO text without locations",
     noun="StableHLO text",
     read=size_bytes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.stages.stage import Stage, between, median
+from harness.stages.stage import Stage, between
 
 LONG_S = 30.0
 """A compile that takes longer is told while it runs, and beside the tables."""
@@ -10,9 +10,7 @@ LONG_S = 30.0
 STAGE = Stage(
     name="compile",
     title="XLA makes a program of it.",
-    order=80,
     step="compile",
-    statistic=median,
     calibrated_by="compile",
     effect=0.05,
     colour="#D55E00",

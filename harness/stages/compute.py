@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.stages.blocks import BLOCKS, time_blocks
-from harness.stages.stage import LOOP, Stage, Step
+from harness.stages.stage import Stage, Step
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -42,10 +42,8 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="compute",
     title="The program's own work: a call computed inline, on one thread.",
-    order=102,
     step="compute",
     statistic=min,
-    calibrated_by=LOOP,
     effect=0.03,
     colour="#F0E442",
     take=take,

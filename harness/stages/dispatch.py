@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.stages.blocks import time_returns
-from harness.stages.stage import LOOP, Stage
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -19,10 +19,8 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="dispatch",
     title="A call, until it returns.",
-    order=90,
     step="run",
     statistic=min,
-    calibrated_by=LOOP,
     effect=0.25,
     colour="#CC79A7",
     take=take,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.stages.blocks import time_blocks
-from harness.stages.stage import LOOP, Stage
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -19,10 +19,8 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="execute",
     title="A call, until its result is there.",
-    order=100,
     step="run",
     statistic=min,
-    calibrated_by=LOOP,
     effect=0.15,
     colour="#0072B2",
     take=take,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.stages.stage import LOOP, Stage, median
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -29,12 +29,7 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="first_call",
     title="The first call of a jitted function in its process, until its result is there.",
-    order=120,
     step="first_call",
-    statistic=median,
-    calibrated_by=LOOP,
-    effect=0.1,
-    colour="#999999",
     take=take,
     events={"trace": 1, "lower": 1},
     asv={"cold": "first_call_cold", "warm": "first_call_warm"},

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from harness.stages.blocks import Calls, Grouping, Timed, block
-from harness.stages.stage import LOOP, Stage, median
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -62,10 +62,7 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
 STAGE = Stage(
     name="in_flight",
     title="A call among many that are not waited for, but for the last.",
-    order=105,
     step="run",
-    statistic=median,
-    calibrated_by=LOOP,
     effect=0.25,
     colour="#6B4C9A",
     take=take,

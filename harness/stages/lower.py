@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.stages.stage import Stage, median
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -19,9 +19,7 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="lower",
     title="The jaxpr becomes StableHLO.",
-    order=70,
     step="build",
-    statistic=median,
     calibrated_by="lower",
     effect=0.15,
     colour="#E69F00",

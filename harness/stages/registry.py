@@ -33,28 +33,25 @@ if TYPE_CHECKING:
 
 STAGES: dict[str, Stage] = {
     stage.name: stage
-    for stage in sorted(
-        (
-            import_.STAGE,
-            backend.STAGE,
-            first_lower.STAGE,
-            first_compile.STAGE,
-            ready.STAGE,
-            trace.STAGE,
-            lower.STAGE,
-            compile.STAGE,
-            dispatch.STAGE,
-            execute.STAGE,
-            compute.STAGE,
-            in_flight.STAGE,
-            load.STAGE,
-            first_call.STAGE,
-            start.STAGE,
-            loop.STAGE,
-            latency.STAGE,
-            slope.STAGE,
-        ),
-        key=lambda stage: stage.order,
+    for stage in (
+        import_.STAGE,
+        backend.STAGE,
+        first_lower.STAGE,
+        first_compile.STAGE,
+        ready.STAGE,
+        trace.STAGE,
+        lower.STAGE,
+        compile.STAGE,
+        dispatch.STAGE,
+        execute.STAGE,
+        compute.STAGE,
+        in_flight.STAGE,
+        load.STAGE,
+        first_call.STAGE,
+        start.STAGE,
+        loop.STAGE,
+        latency.STAGE,
+        slope.STAGE,
     )
 }
 """Every stage by name, in the order in which a program goes through them."""

@@ -62,18 +62,16 @@ class Stage:
     name: str
     title: str
     """What it measures, in one short sentence: for tables, legends and the docs."""
-    order: int
-    """Where it stands among all stages; a program goes through them in this order."""
     step: Step
-    statistic: Callable[[Sequence[float]], float]
+    statistic: Callable[[Sequence[float]], float] = median
     """The one value that a process stands for, of its samples: `min` where the tail comes from
     handing work between threads and says more about the machine's other guests, else the median."""
-    calibrated_by: str
+    calibrated_by: str = LOOP
     """The stage of the reference program that it is divided by, or :data:`LOOP`."""
-    effect: float
+    effect: float = 0.1
     """The smallest change that counts: 0.05 is 5 % more time. About what 95 % of the ratios of
     identical arms, calibrated, stayed within on two shared cores."""
-    colour: str
+    colour: str = "#999999"
     """Of Okabe and Ito's palette where it has one: told apart with any colour vision."""
     take: Callable[[Pass], None] | None = None
     """Takes the stage in a pass over a case: calls :meth:`Pass.timed` or one of its like. None for

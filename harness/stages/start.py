@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.stages.stage import LOOP, Stage, median
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -21,11 +21,7 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="start",
     title="From the start of the process until the first result is there.",
-    order=130,
     step="start",
-    statistic=median,
-    calibrated_by=LOOP,
-    effect=0.1,
     colour="#B8A100",
     take=take,
     asv={"cold": "start_cold", "warm": "start_warm"},

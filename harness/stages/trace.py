@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.stages.stage import Stage, median
+from harness.stages.stage import Stage
 
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
@@ -29,11 +29,8 @@ def take(run: Pass) -> None:
 STAGE = Stage(
     name="trace",
     title="The function becomes a jaxpr.",
-    order=60,
     step="build",
-    statistic=median,
     calibrated_by="trace",
-    effect=0.1,
     colour="#56B4E9",
     take=take,
     events={"trace": 1},

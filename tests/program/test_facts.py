@@ -94,6 +94,7 @@ def test_a_fact_that_lacks_something_is_refused_with_what_it_lacks():
     for lacking in ("name", "meaning", "noun", "unit", "source", "better"):
         with pytest.raises(TypeError, match=f"lacks a valid `{lacking}`; it has ''"):
             Fact(**whole | {lacking: ""})
+    for lacking in ("name", "meaning", "noun", "source", "read"):
         with pytest.raises(TypeError, match=lacking):
             Fact(**{name: value for name, value in whole.items() if name != lacking})
     with pytest.raises(TypeError, match="the fact 'fusions' lacks a valid `read`; it has None"):

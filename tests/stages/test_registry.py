@@ -14,12 +14,7 @@ METHOD = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="
 WHOLE = {
     "name": "serialize",
     "title": "The program becomes bytes.",
-    "order": 95,
     "step": "compile",
-    "statistic": min,
-    "calibrated_by": "compile",
-    "effect": 0.1,
-    "colour": "#000000",
     "take": print,
 }
 
@@ -76,7 +71,6 @@ def test_stages_stand_in_the_order_of_a_program_and_are_calibrated_by_stages_tha
     assert CASE_STAGES == ("trace", "lower", "compile", "dispatch", "execute", "in_flight")
     assert PROCESS_STAGES == ("import", "backend", "first_lower", "first_compile", "ready")
     assert {stage.calibrated_by for stage in STAGES.values()} <= set(STAGES)
-    assert len({stage.order for stage in STAGES.values()}) == len(STAGES)
 
 
 def test_a_scenario_has_the_stages_of_its_steps():
