@@ -49,6 +49,7 @@ LEFT_S = 600.0
 """One that was not written to for so long was left by a call that was stopped."""
 
 JAXLIB = "jax_lib version"
+NO_NAME = "its name is none that JAX gives"
 
 
 class Packed(msgspec.Struct, frozen=True):
@@ -157,14 +158,19 @@ def _path_in_key(run: Requests, event: Event) -> str:
     return event.directory if fields and inside in fields else ""
 
 
+def _module_of(name: str) -> str:
+    """Return the module of a name that JAX gives an entry, "" for any other name."""
+    matched = NAME.fullmatch(name)
+    return matched["module"] if matched and name.isprintable() and os.sep not in name else ""
+
+
 def _bad(name: str, contents: Contents) -> str:
     """Say why an entry is not one that JAX wrote under that name; nothing if it is."""
     if contents.state not in ("readable", "needs-zstd"):
         return f"it is {contents.state}: {contents.reason}"
-    matched = NAME.fullmatch(name)
-    if matched is None or not name.isprintable() or os.sep in name:
-        return "its name is none that JAX gives"
-    if contents.module and contents.module != as_xla_names(matched["module"]):
+    if not (module := _module_of(name)):
+        return NO_NAME
+    if contents.module not in ("", as_xla_names(module)):
         return f"the module in it is {contents.module}"
     return ""
 
@@ -183,7 +189,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
     left_out: list[LeftOut] = []
     try:
         with zipfile.ZipFile(place) as whole:
-            manifest = _manifest(whole, place)
+            manifest = _manifest(whole)
             directory.mkdir(parents=True, exist_ok=True)
             _tidy(directory)
             for packed in manifest.entries:
@@ -197,7 +203,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
                     left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
                 else:
                     written.append(packed.name)
-    except (*DAMAGED, OSError) as error:
+    except (*DAMAGED, KeyError, msgspec.DecodeError, OSError) as error:
         # EINVAL: an offset in it is before its beginning.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise UnusableCacheError(
@@ -208,24 +214,20 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
     return Unpacked(tuple(written), tuple(there), tuple(left_out))
 
 
-def _manifest(whole: zipfile.ZipFile, place: Path) -> Manifest:
-    try:
-        about = whole.getinfo(MANIFEST)
-        if about.file_size > MOST_MANIFEST_BYTES:
-            raise msgspec.ValidationError("its manifest is too large")
-        manifest = msgspec.json.decode(whole.read(about), type=Manifest)
-        if manifest.schema != SCHEMA:
-            raise msgspec.ValidationError(f"its schema is {manifest.schema}, not {SCHEMA}")
-    except (KeyError, msgspec.DecodeError) as error:
-        raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
+def _manifest(whole: zipfile.ZipFile) -> Manifest:
+    about = whole.getinfo(MANIFEST)
+    if about.file_size > MOST_MANIFEST_BYTES:
+        raise ValueError("its manifest is too large")
+    manifest = msgspec.json.decode(whole.read(about), type=Manifest)
+    if manifest.schema != SCHEMA:
+        raise ValueError(f"its schema is {manifest.schema}, not {SCHEMA}")
     return manifest
 
 
 def _unfit(packed: Packed, directory: Path, jaxlib: str) -> str:
     """Say why no program can hit an entry there; nothing if one can, as far as that is known."""
-    matched = NAME.fullmatch(packed.name)
-    if matched is None or not packed.name.isprintable() or os.sep in packed.name:
-        return "its name is none that JAX gives"
+    if not _module_of(packed.name):
+        return NO_NAME
     if packed.jaxlib and jaxlib and packed.jaxlib != jaxlib:
         return f"it is for jaxlib {packed.jaxlib}, and {jaxlib} is to read it"
     if packed.path and os.path.abspath(directory) != os.path.abspath(packed.path):

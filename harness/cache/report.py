@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from harness.cache.directory import LocalDirectory
 from harness.cache.explain import explain_runs
 from harness.cache.ledger import Summary, cold_figures, read, saved_s, summarize
 from harness.cache.survey import SubCache, sub_caches
@@ -133,7 +132,7 @@ def report(paths: Sequence[Path]) -> CacheReport:
         _causes(good, newest) if good else (),
         tuple(_modules(events, everything)),
         tuple(_hosts(events)),
-        tuple(one for place in directories for one in _sub_caches(place)),
+        tuple(one for place in directories for one in sub_caches(Path(place))),
     )
 
 
@@ -204,8 +203,3 @@ def _grouped(events: Iterable[Event], name: Callable[[Event], str]) -> dict[str,
     for event in events:
         found[name(event)].append(event)
     return found
-
-
-def _sub_caches(place: str) -> list[SubCache]:
-    path = Path(place)
-    return list(sub_caches(LocalDirectory(path))) if path.is_dir() else []

@@ -101,7 +101,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 def survey(directory: Directory, now: float | None = None) -> Survey:
     """Read a whole cache directory; the contents of one entry are in memory at a time."""
-    names = sorted(directory.names())
+    names, local = sorted(directory.names()), isinstance(directory, LocalDirectory)
     present = set(names)
     entries, vanished = [], 0
     for name in names:
@@ -116,7 +116,7 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
         capped=LOCK_FILE in present or any(name.endswith(ATIME_SUFFIX) for name in names),
         entries=tuple(entries),
         vanished=vanished,
-        sub_caches=tuple(sub_caches(directory, names)),
+        sub_caches=tuple(sub_caches(directory.path)) if local else (),
         quarantines=tuple(name for name in names if name.startswith(QUARANTINE_PREFIX)),
     )
 
@@ -174,15 +174,12 @@ def _contents(directory: Directory, file: CacheFile) -> Contents:
         return Contents("unreadable", f"it cannot be read: {error.strerror or error}")
 
 
-def sub_caches(directory: Directory, names: Iterable[str] | None = None) -> Iterator[SubCache]:
-    """Yield XLA's own caches in a directory, which may be listed already."""
-    if not isinstance(directory, LocalDirectory):
-        return  # XLA writes its own caches to local directories only
-    for name in sorted(directory.names()) if names is None else names:
-        if not name.startswith(SUB_CACHE_PREFIX) or name.endswith((CACHE_SUFFIX, ATIME_SUFFIX)):
-            continue
-        sizes = list(_file_sizes(directory.path / name))
-        yield SubCache(name, len(sizes), sum(sizes))
+def sub_caches(place: Path) -> Iterator[SubCache]:
+    """Yield XLA's own caches in a directory: XLA writes them to local ones only."""
+    for path in sorted(place.glob(SUB_CACHE_PREFIX + "*")):
+        if not path.name.endswith((CACHE_SUFFIX, ATIME_SUFFIX)):
+            sizes = list(_file_sizes(path))
+            yield SubCache(path.name, len(sizes), sum(sizes))
 
 
 def _file_sizes(place: Path) -> Iterator[int]:

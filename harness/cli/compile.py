@@ -19,7 +19,7 @@ from harness.declare.workload import name_of
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
-from harness.ir.case import one_case
+from harness.ir.build import one_case
 from harness.profiles.answer.inside import dearest, recorded
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save

@@ -17,7 +17,7 @@ from harness.declare import discovery
 from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
-from harness.ir.case import one_case
+from harness.ir.build import one_case
 from harness.ir.comparison import ProgramComparison, ProgramSide
 from harness.program import difference
 from harness.records.schema import Problems

@@ -15,7 +15,7 @@ from harness.declare import discovery
 from harness.declare.workload import TRANSFORMS, Case, Workload
 from harness.errors import HarnessError, UsageError, find_name, match_names
 from harness.ir import build
-from harness.ir.case import changed
+from harness.ir.build import changed
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts
 from harness.records import kept

@@ -14,8 +14,7 @@ from harness.declare.workload import Case, Workload, enumerate_cases, name_of
 from harness.errors import UsageError, find_name
 from harness.frame.scaling import POWER_LAW, fit
 from harness.ir import build
-from harness.ir.build import BuiltTexts
-from harness.ir.case import SeveralCases, one_case
+from harness.ir.build import BuiltTexts, SeveralCases, one_case
 from harness.program.compiler import callers
 from harness.program.compiler.inside import PassBranch
 

@@ -9,7 +9,6 @@ from rich.console import Console
 from harness.cli import output
 from harness.declare import discovery
 from harness.ir import build
-from harness.ir import case as cases
 from harness.program import difference
 from harness.program.facts import BUILT, Facts
 from tests.ir import waves
@@ -32,7 +31,7 @@ def harness(monkeypatch, capsys, folder):
 
 def job(folder, name, *choices, stage="hlo", **options):
     workload = discovery.one_workload(name, folder)
-    case = cases.one_case(workload, choices, options.pop("transform", None))
+    case = build.one_case(workload, choices, options.pop("transform", None))
     return build.job(workload, case, stage, **options)
 
 

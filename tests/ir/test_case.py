@@ -9,7 +9,7 @@ import pytest
 from harness.cli import ir as cli_ir
 from harness.declare import discovery
 from harness.errors import UsageError
-from harness.ir import case as cases
+from harness.ir import build as cases
 from harness.ir import comparison
 from tests.ir import waves
 from tests.sweeps import SUITES
