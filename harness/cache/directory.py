@@ -221,15 +221,12 @@ def locked(directory: Path) -> Iterator[None]:
     lock = filelock.FileLock(place)
     try:
         lock.acquire(timeout=LOCK_PATIENCE_S)
-    except filelock.Timeout:
+    except OSError as error:  # filelock's own timeout is one
+        held = isinstance(error, filelock.Timeout)
+        said = f"another process held it for {LOCK_PATIENCE_S:.0f} s" if held else error.strerror
         raise UnusableCacheError(
-            f"{place} was held for {LOCK_PATIENCE_S:.0f} s by another process. Expected JAX to let "
-            "go of it after each access: look who has it open (`fuser`), and try again."
-        ) from None
-    except OSError as error:
-        raise UnusableCacheError(
-            f"{place} cannot be locked: {error.strerror or error}. Run this as the user whose "
-            "programs fill the directory."
+            f"{place} cannot be locked: {said or error}. JAX lets go of it after each access: look "
+            "who has it open (`fuser`), and run this as the user whose programs fill the directory."
         ) from None
     try:
         yield

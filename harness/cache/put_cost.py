@@ -60,20 +60,12 @@ def measure(entries: int, scratch: Path | None = None) -> PutCost:
             _mirror(full, made)
             first_s, capped_s = ask(__name__, [str(empty), str(full)], None, TIMEOUT_S)
             parent = str(where.parent)
-    except OSError as error:
+    except (OSError, ChildError) as error:
+        slow = isinstance(error, ChildTimeout)
+        said = f"it took more than {TIMEOUT_S:.0f} s" if slow else str(error).rstrip(".")
         raise HarnessError(
-            f"The cost of a write could not be measured: {error}. Give --scratch a folder with "
-            "room for it, or leave it out with --no-put-cost."
-        ) from None
-    except ChildTimeout:
-        raise HarnessError(
-            f"JAX's own write in a scratch directory took more than {TIMEOUT_S:.0f} s and was "
-            "stopped. Leave the measurement out with --no-put-cost."
-        ) from None
-    except ChildError as error:
-        raise HarnessError(
-            f"JAX's own write failed in a scratch directory: {error} Leave the measurement out "
-            "with --no-put-cost."
+            f"The cost of JAX's own write in a scratch directory could not be measured: {said}. "
+            "Give --scratch a folder with room for it, or leave it out with --no-put-cost."
         ) from None
     scale = entries / made if made else 1.0
     return PutCost(entries, made, first_s + (capped_s - first_s) * scale, first_s, parent)

@@ -63,31 +63,26 @@ def from_file(name: str, taken: Collection[str]) -> Target:
             f"name: {', '.join(one for one in taken if one.startswith('tpu:'))}."
         )
     stem = file.stem
-    if file.suffix != SUFFIX or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", stem):
+    plain = file.suffix == SUFFIX and re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", stem)
+    if not plain or stem.lower() in {part for one in taken for part in one.split(":")}:
         raise UsageError(
             f"{name!r}: the target is called after its file, so that must have a plain name of "
-            f"letters, digits, '-' and '_', and end in {SUFFIX}; rename {file.name!r}, for example "
-            f"to a100{SUFFIX}."
-        )
-    if stem.lower() in {part for one in taken for part in one.split(":")}:
-        raise UsageError(
-            f"{name!r}: the target would be called gpu:{stem}, and {stem.lower()!r} is the name of "
-            f"one that is built in; rename {file.name!r}, for example to my-{stem}{SUFFIX}."
+            f"letters, digits, '-' and '_' that no target has which is built in, and end in "
+            f"{SUFFIX}; rename {file.name!r}, for example to my-gpu{SUFFIX}."
         )
     try:
         description = file.read_text(encoding="utf-8")
+        # Of anything else XLA would crash.
+        there = re.search(r"^[^#\n]*\bgpu_device_info\b", description, re.M)
+        problem = "" if there else "it has no gpu_device_info in it"
     except OSError as error:
-        raise UsageError(
-            f"The target file {file} cannot be read: {error.strerror}. Expected "
-            f"{_DESCRIPTION_HELP}."
-        ) from error
+        problem = error.strerror or str(error)
     except UnicodeDecodeError:
+        problem = "it holds no text"
+    if problem:
         raise UsageError(
-            f"The target file {file} holds no text. Expected {_DESCRIPTION_HELP}."
-        ) from None
-    if not re.search(r"^[^#\n]*\bgpu_device_info\b", description, re.M):  # XLA would crash
-        what = "has no gpu_device_info in it" if description.strip() else "is empty"
-        raise UsageError(f"The target file {file} {what}. Expected {_DESCRIPTION_HELP}.")
+            f"The target file {file} cannot be read: {problem}. Expected {_DESCRIPTION_HELP}."
+        )
     return described(stem, description, str(file))
 
 

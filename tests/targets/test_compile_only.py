@@ -309,7 +309,7 @@ def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
     was = jax.config.values["jax_platforms"]
     jax.config.update("jax_platforms", "tpu")
     try:
-        with pytest.raises(topologies.Unusable, match="JAX has jax_platforms = 'tpu'"):
+        with pytest.raises(topologies.Unusable, match="jax_platforms is 'tpu', not 'cpu'"):
             checked_process()
     finally:
         jax.config.update("jax_platforms", was)

@@ -163,13 +163,16 @@ def test_another_description_is_another_target(described):
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("a100.pbtxt", "", "a100.pbtxt is empty. Expected the text form of XLA's"),
-        ("a100.pbtxt", " \n", "is empty"),
+        ("a100.pbtxt", "", "has no gpu_device_info in it. Expected the text form of XLA's"),
         ("a100.pbtxt", 'platform_name: "CUDA"', "has no gpu_device_info in it"),
         ("a100.pbtxt", "# gpu_device_info {}", "has no gpu_device_info in it"),
-        ("h200.pbtxt", H200, "'h200' is the name of one that is built in; rename 'h200.pbtxt'"),
-        ("H200.pbtxt", H200, "the target would be called gpu:H200, and 'h200'"),
-        ("v5e.pbtxt", H200, "'v5e' is the name of one"),
+        (
+            "h200.pbtxt",
+            H200,
+            "that no target has which is built in, and end in .pbtxt; rename 'h200.pbtxt'",
+        ),
+        ("H200.pbtxt", H200, "no target has which is built in"),
+        ("v5e.pbtxt", H200, "no target has which is built in"),
         ("my gpu.pbtxt", H200, "must have a plain name of letters, digits, '-' and '_'"),
         ("m.gpu_target_config.pbtxt", H200, "rename 'm.gpu_target_config.pbtxt', for example"),
         ("a100.txt", H200, "and end in .pbtxt"),
