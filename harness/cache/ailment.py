@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
 from harness.cache.put_cost import PutCost
 from harness.cache.survey import Survey
+
+SETTLE_S = 10.0
+"""An entry that is younger than this may still be on its way."""
 
 Severity = Literal["note", "ailing", "unusable"]
 
@@ -38,18 +41,24 @@ class Examined:
 
     Attributes:
         local: Whether it is on this machine, so that its permissions can be looked at.
+        capped: Whether it is used with a size cap; None for what the directory shows.
         put_cost: The cost of a write at its number of entries, if that was measured.
         jax: The release of JAX that will read it, such as `0.12.0.1`; empty if nobody knows.
         refused: Entries that XLA would not load, and what it said; none if that was not tried.
     """
 
     survey: Survey
-    local: bool
-    capped: bool
-    put_cost: PutCost | None
-    settle_s: float
-    jax: str
-    refused: Mapping[str, str]
+    local: bool = True
+    capped: bool | None = None
+    put_cost: PutCost | None = None
+    settle_s: float = SETTLE_S
+    jax: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether it is used with a size cap, as far as that is told or seen."""
+        return self.survey.capped if self.capped is None else self.capped
 
 
 @dataclass(frozen=True)
@@ -77,11 +86,6 @@ class Ailment:
     remedy: str
     find: Callable[[Examined], Iterator[Sign]]
     moved_aside: bool = False
-
-    def __post_init__(self) -> None:
-        lacking = [field.name for field in fields(self) if getattr(self, field.name) in ("", None)]
-        if lacking:
-            raise TypeError(f"The ailment {self.name!r} lacks {', '.join(lacking)}.")
 
     def findings(self, examined: Examined) -> Iterator[CacheFinding]:
         """Yield what the doctor says of each sign."""

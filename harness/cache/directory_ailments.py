@@ -98,7 +98,7 @@ OTHERS_CAN_WRITE = Ailment(
 
 
 def _without_filelock(examined: Examined) -> Iterator[Sign]:
-    if examined.capped and importlib.util.find_spec("filelock") is None:
+    if examined.is_capped and importlib.util.find_spec("filelock") is None:
         yield Sign(
             (), f"{sys.executable} has no package filelock, and this cache is used with a size cap"
         )
@@ -120,7 +120,7 @@ def _slow_put(examined: Examined) -> Iterator[Sign]:
             f"a write under a size cap costs {cost.capped_s * 1e3:.0f} ms at {cost.entries} "
             f"entries, {cost.first_s * 1e3:.1f} ms at none"
         )
-        if examined.capped:
+        if examined.is_capped:
             yield Sign((), evidence)
         else:
             yield Sign((), f"{evidence}; this directory shows no cap, so today it does not", "note")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -36,9 +35,6 @@ AILMENTS: dict[str, Ailment] = {
 }
 """All that the doctor looks for, in this order."""
 
-SETTLE_S = 10.0
-"""An entry that is younger than this may still be on its way."""
-
 State = Literal["healthy", "ailing", "unusable"]
 
 EXIT_CODES: dict[State, ExitCode] = {
@@ -61,32 +57,17 @@ class Diagnosis(msgspec.Struct, frozen=True):
         return EXIT_CODES[self.state]
 
 
-def diagnose(
-    survey: Survey,
-    *,
-    local: bool = True,
-    put_cost: PutCost | None = None,
-    capped: bool | None = None,
-    settle_s: float = SETTLE_S,
-    jax: str = "",
-    refused: Mapping[str, str] | None = None,
-) -> Diagnosis:
-    """Find what ails a cache.
-
-    What is not told here, :class:`harness.cache.ailment.Examined` tells; `capped` is what the
-    directory shows if it is None.
-    """
-    capped = survey.capped if capped is None else capped
+def diagnose(survey: Survey, **known: Any) -> Diagnosis:
+    """Find what ails a cache; what else is known of it, :class:`Examined` tells."""
     ours = tuple(entry for entry in survey.entries if entry.key)  # others' files are not JAX's
-    survey = msgspec.structs.replace(survey, entries=ours)
-    examined = Examined(survey, local, capped, put_cost, settle_s, jax, refused or {})
+    examined = Examined(msgspec.structs.replace(survey, entries=ours), **known)
     findings = tuple(
         finding for ailment in AILMENTS.values() for finding in ailment.findings(examined)
     )
     severities = {finding.severity for finding in findings}
     worst: tuple[State, ...] = ("unusable", "ailing")
     state: State = next((one for one in worst if one in severities), "healthy")
-    return Diagnosis(state, findings, put_cost)
+    return Diagnosis(state, findings, examined.put_cost)
 
 
 def to_quarantine(survey: Survey, diagnosis: Diagnosis) -> list[Entry]:

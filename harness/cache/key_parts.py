@@ -65,17 +65,16 @@ class Accelerator:
 def accelerator_changes(a: str, b: str) -> tuple[str, ...]:
     """Say what differs between what two ledgers keep of their accelerators; nothing if unknown."""
     old, new = Accelerator.read(a), Accelerator.read(b)
-    said = []
-    if old.local != new.local:
-        said.append(f"the devices of the process, {old.local} became {new.local}")
-    if old.process != new.process:
-        said.append(f"another process of the run, {old.process} became {new.process}")
-    if old.processes != new.processes and old.processes and new.processes:
-        said.append(f"the processes of the run, {old.processes} became {new.processes}")
-    if old.devices != new.devices and old.local == new.local:
-        said.append(f"the devices of all processes, {old.devices} became {new.devices}")
-    if old.processor != new.processor:
-        said.append(f"the processor, {old.processor} became {new.processor}")
+    both = new.processes if old.processes else 0  # an older ledger does not tell
+    alike = old.local == new.local
+    compared = (
+        ("the devices of the process", old.local, new.local, True),
+        ("another process of the run", old.process, new.process, True),
+        ("the processes of the run", old.processes, new.processes, both),
+        ("the devices of all processes", old.devices, new.devices, alike),
+        ("the processor", old.processor, new.processor, True),
+    )
+    said = [f"{what}, {x} became {y}" for what, x, y, is_known in compared if is_known and x != y]
     lost, gained = sorted(old.features - new.features), sorted(new.features - old.features)
     said += [
         f"the processor's features, {how} {some(names, MOST_FEATURES)}"

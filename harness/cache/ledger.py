@@ -214,12 +214,14 @@ def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFram
     events = tuple(events)
     cold = cold_figures([*earlier, *events])
     columns = [one.name for one in fields(Event) if one.name not in ("schema", "components")]
-    rows = []
-    for event in events:
-        row = {name: getattr(event, name) for name in columns}
-        row["saved_s"] = saved_s(event, cold)
-        row["components"] = msgspec.json.encode(event.components).decode()
-        rows.append(row)
+    rows = [
+        (
+            *(getattr(event, name) for name in columns),
+            saved_s(event, cold),
+            msgspec.json.encode(event.components).decode(),
+        )
+        for event in events
+    ]
     found = pd.DataFrame(rows, columns=[*columns, "saved_s", "components"])
     found["at"] = pd.to_datetime(found.pop("at_s"), unit="s", utc=True)
     return found

@@ -245,38 +245,30 @@ def launches(program: HloProgram) -> int:
     FFT) and a copy of a few bytes may be no kernel at all. On TPU, where one program runs without
     launches, it is the number of steps in that program.
     """
-    known: dict[str, int] = {}
-    return sum(_computation(program, name, known) for name in program.entries)
 
+    @functools.cache
+    def computation(name: str) -> int:  # HLO's computations call no one recursively
+        return sum(map(work, program.computations.get(name, ())))
 
-def _computation(program: HloProgram, name: str, known: dict[str, int]) -> int:
-    if name not in known:  # HLO's computations call no one recursively
-        known[name] = sum(
-            _instruction(program, instruction, known)
-            for instruction in program.computations.get(name, ())
-        )
-    return known[name]
+    def work(instruction: Instruction) -> int:
+        opcode = instruction.opcode
+        if opcode in FREE or opcode.endswith(("-done", "-update")):
+            return 0
+        opcode = opcode.removesuffix("-start")
+        if opcode == "custom-call":
+            return int(instruction.attribute(TARGET) not in FREE_TARGETS)
+        if opcode == "call" and SMALL_CALL in instruction.attributes:
+            return 1
+        if opcode not in ("call", "while", "conditional", "async"):
+            return 1
+        inside = [(attribute, computation(name)) for attribute, name in instruction.callees]
+        if opcode == "conditional":
+            return max((count for _, count in inside), default=0)
+        if opcode == "while" and instruction.trips is not None:
+            return instruction.trips * sum(n for attribute, n in inside if attribute == "body")
+        return sum(count for _, count in inside)
 
-
-def _instruction(program: HloProgram, instruction: Instruction, known: dict[str, int]) -> int:
-    opcode = instruction.opcode
-    if opcode in FREE or opcode.endswith(("-done", "-update")):
-        return 0
-    opcode = opcode.removesuffix("-start")
-    if opcode == "custom-call":
-        return int(instruction.attribute(TARGET) not in FREE_TARGETS)
-    if opcode == "call" and SMALL_CALL in instruction.attributes:
-        return 1
-    if opcode not in ("call", "while", "conditional", "async"):
-        return 1
-    inside = [
-        (attribute, _computation(program, name, known)) for attribute, name in instruction.callees
-    ]
-    if opcode == "conditional":
-        return max((count for _, count in inside), default=0)
-    if opcode == "while" and instruction.trips is not None:
-        return instruction.trips * sum(count for attribute, count in inside if attribute == "body")
-    return sum(count for _, count in inside)
+    return sum(map(computation, program.entries))
 
 
 LAUNCHES = _count(

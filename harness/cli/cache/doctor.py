@@ -13,7 +13,7 @@ from click.exceptions import Exit
 
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
-from harness.cache.ailment import CacheFinding
+from harness.cache.ailment import SETTLE_S, CacheFinding
 from harness.cache.directory import Directory, LocalDirectory, open_directory
 from harness.cache.doctor import Diagnosis
 from harness.cache.loads import Loads, load
@@ -62,7 +62,7 @@ def doctor(
     directory: CacheDirectory,
     quarantine: bool = False,
     max_size: MaxSize = -1,
-    settle: float = finder.SETTLE_S,
+    settle: float = SETTLE_S,
     put_cost: bool = True,
     scratch: Path | None = None,
     loading: bool = False,
@@ -100,7 +100,7 @@ def doctor(
         capped=True if max_size >= 0 else None,
         settle_s=settle,
         jax=_release(jax),
-        refused=loads.refused if loads else None,
+        refused=loads.refused if loads else {},
     )
     before = after = diagnose(seen)
     moved = None
