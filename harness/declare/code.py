@@ -231,13 +231,10 @@ def _files_of(module: str) -> Iterator[str]:
         return
     for folder in spec.submodule_search_locations or ():
         stem = os.path.join(folder, *rest)
-        for file in (f"{stem}.py", os.path.join(stem, "__init__.py"), *_extensions(stem)):
+        extensions = (stem + suffix for suffix in EXTENSION_SUFFIXES)
+        for file in (f"{stem}.py", os.path.join(stem, "__init__.py"), *extensions):
             if os.path.exists(file):
                 yield file
-
-
-def _extensions(stem: str) -> list[str]:
-    return [stem + suffix for suffix in EXTENSION_SUFFIXES]
 
 
 def _stamp(file: str) -> Stamp:

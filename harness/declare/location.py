@@ -92,18 +92,12 @@ def import_file(module: str, file: Path) -> ModuleType:
 
 
 def _check_is_ours(loaded: ModuleType, file: Path, folder: Path | None) -> None:
-    if folder is None:
-        places = [getattr(loaded, "__file__", None) or ""]
-        ours = file
-    else:
-        places = list(getattr(loaded, "__path__", ()))
-        ours = folder
+    ours, there = folder or file, getattr(loaded, "__file__", None) or ""
+    places = list(getattr(loaded, "__path__", ())) if folder else [there]
     if ours.resolve() not in [Path(place).resolve() for place in places if place]:
-        name = loaded.__name__
-        there = getattr(loaded, "__file__", None) or ", ".join(places) or "Python itself"
         raise WorkloadError(
-            f"{ours} cannot be imported as {name!r}: a module of that name is loaded already, from "
-            f"{there}. Rename yours."
+            f"{ours} cannot be imported as {loaded.__name__!r}: a module of that name is loaded "
+            f"already, from {there or ', '.join(places) or 'Python itself'}. Rename yours."
         )
 
 

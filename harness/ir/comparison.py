@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import glob
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -191,9 +190,11 @@ def _side(
     problems: Problems,
 ) -> _Recorded:
     full = commit_of(repository, commit).hash or commit
+    is_hash = re.fullmatch(r"[0-9a-f]{4,}", full)
+    files = sorted(results.glob(f"*/records/{full[:8]}*.jsonl")) if is_hash else []
     records = [
         (file.parent.parent / "programs", record)
-        for file in _files(results, full)
+        for file in files
         for record in read_file(file, problems)
         if record.commit.startswith(full) and record.comparison is None
     ]
@@ -205,11 +206,10 @@ def _side(
     names = sorted({record.workload for _, record in records} - {"process", "reference"})
     chosen = match_names(pattern, names, "workload")
     cases = [
-        (programs, record, case_of(record))
+        (programs, record, case)
         for programs, record in records
-        if record.workload in chosen
+        if record.workload in chosen and keep(case := case_of(record))
     ]
-    cases = [one for one in cases if keep(one[2])]
     if not cases:
         raise HarnessError(
             f"No such case was measured at {commit!r}. There are: {', '.join(names)}."
@@ -226,9 +226,3 @@ def _side(
             "`harness run --fresh`, or compare the sources with --diff commit:REV."
         )
     return side
-
-
-def _files(results: Path, commit: str) -> list[Path]:
-    if not re.fullmatch(r"[0-9a-f]{4,}", commit):
-        return []
-    return sorted(results.glob(f"*/records/{glob.escape(commit[:8])}*.jsonl"))
