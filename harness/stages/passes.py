@@ -308,11 +308,9 @@ class Pass:
 
     def refuse(self, stage: str, reason: str) -> None:
         """Throw the samples of a stage away, and say why."""
-        self.samples_ns.pop(stage, None)
-        self.calls_ns.pop(stage, None)
-        self.programs.pop(stage, None)
-        self.collected_ns.pop(stage, None)
-        self.cpu_ns.pop(stage, None)
+        kept = self.samples_ns, self.calls_ns, self.programs, self.collected_ns, self.cpu_ns
+        for by_stage in kept:
+            by_stage.pop(stage, None)
         self._cpu_ns = ()
         self.refused[stage] = reason
 

@@ -9,6 +9,14 @@ from jax import lax
 SQUARE = (4096, 4096)
 
 
+def stages(function, *shapes):
+    """Return a function traced, lowered and compiled."""
+    specs = [jax.ShapeDtypeStruct(shape, "float32") for shape in shapes or [(64, 64)]]
+    traced = jax.jit(function).trace(*specs)
+    lowered = traced.lower()
+    return traced, lowered, lowered.compile()
+
+
 def gelu(x):
     return jax.nn.gelu(x, approximate=True)
 

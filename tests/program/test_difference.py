@@ -8,12 +8,7 @@ import pytest
 
 from harness.program.difference import facts_difference, summary, text_difference
 from harness.program.facts import Facts, facts_of
-
-
-def stages(function, shape=(64, 64)):
-    traced = jax.jit(function).trace(jax.ShapeDtypeStruct(shape, "float32"))
-    lowered = traced.lower()
-    return traced, lowered, lowered.compile()
+from tests.program.programs import stages
 
 
 def softmax(x):

@@ -14,16 +14,11 @@ import pytest
 from harness.program.fact import Fact
 from harness.program.facts import BUILT, FACTS, FIRST, Facts, facts_of
 from harness.program.text import fingerprint
-
-
-def stages(function, *shapes):
-    traced = jax.jit(function).trace(*(jax.ShapeDtypeStruct(s, "float32") for s in shapes))
-    lowered = traced.lower()
-    return traced, lowered, lowered.compile()
+from tests.program.programs import stages
 
 
 def program():
-    return stages(lambda x: jnp.sin(jax.nn.softmax(x @ x)), (64, 64))
+    return stages(lambda x: jnp.sin(jax.nn.softmax(x @ x)))
 
 
 def test_every_total_of_a_cpu_program_is_known():

@@ -18,13 +18,15 @@ def function(x):
 """
 
 
-def compiled(constant=2.0, lines=0, file="here.py"):
-    """Compile the function as it stands `lines` further down in a file of that name."""
+def traced(constant=2.0, lines=0, file="here.py"):
+    """Trace the function as it stands `lines` further down in a file of that name."""
     names = {}
     exec(compile("\n" * lines + FUNCTION.format(constant=constant), file, "exec"), names)
-    return (
-        jax.jit(names["function"]).trace(jax.ShapeDtypeStruct((4, 4), "float32")).lower().compile()
-    )
+    return jax.jit(names["function"]).trace(jax.ShapeDtypeStruct((4, 4), "float32"))
+
+
+def compiled(constant=2.0, **where):
+    return traced(constant, **where).lower().compile()
 
 
 def test_the_same_function_on_other_lines_of_another_file_is_the_same_program():
@@ -77,12 +79,6 @@ def test_tables_of_files_and_frames_are_stripped():
     assert "HloModule jit_f" in normalise(header + tables + body)
 
 
-def traced(lines=0, file="here.py"):
-    names = {}
-    exec(compile("\n" * lines + FUNCTION.format(constant=2), file, "exec"), names)
-    return jax.jit(names["function"]).trace(jax.ShapeDtypeStruct((4, 4), "float32"))
-
-
 def test_stablehlo_with_locations_becomes_that_without():
     lowered = traced().lower()
     full = lowered.as_text(debug_info=True)
@@ -93,7 +89,8 @@ def test_stablehlo_with_locations_becomes_that_without():
 
 def test_stablehlo_of_other_lines_is_the_same():
     one, other = (
-        traced(lines, file).lower().as_text(debug_info=True) for lines, file in ((0, "a"), (9, "b"))
+        traced(lines=lines, file=file).lower().as_text(debug_info=True)
+        for lines, file in ((0, "a"), (9, "b"))
     )
     assert one != other
     assert normalise_stablehlo(one) == normalise_stablehlo(other)

@@ -24,11 +24,6 @@ class Plain(Workload):
         return x
 
 
-def test_the_cpu_is_never_lacking():
-    assert targets.find("cpu").lacking() is None
-    assert targets.find("cpu").platforms == "cpu"
-
-
 @pytest.mark.parametrize("name", ["", "h100", "gpu:", "gpu:h100", "tpu:v1", ":h200"])
 def test_an_unknown_target_names_those_there_are(name):
     said = rf"No target is called '{name}'.* There are: cpu, gpu, tpu, gpu:h200, .*gpu:FILE\.pbtxt"
@@ -108,7 +103,9 @@ def test_a_gpu_compiler_of_another_jax_is_none(monkeypatch, versions, said):
     assert re.search(said, targets.find("gpu:h200").lacking())
 
 
-def test_accelerators_fall_back_to_the_cpu_for_what_they_cannot_do():
+def test_the_cpu_is_never_lacking_and_accelerators_fall_back_to_it():
+    assert targets.find("cpu").lacking() is None
+    assert targets.find("cpu").platforms == "cpu"
     assert targets.find("gpu").platforms.endswith(",cpu")
     assert targets.find("tpu").platforms == "tpu,cpu"
 
