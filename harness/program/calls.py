@@ -15,7 +15,6 @@ from harness.program.fact import Fact
 
 _OURS = f"{Path(__file__).parents[1]}/"
 _LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<(?:frozen |string>|__array_function)")
-_STANDARD = tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
 
 
 def calls(step: Callable[[], object]) -> int:
@@ -58,7 +57,12 @@ def is_ours(file: str) -> bool:
 @functools.cache
 def is_users(file: str) -> bool:
     """Tell whether a file is the user's: of no installed distribution, Python's, nor ours."""
-    return not (_LIBRARIES.search(file) or file.startswith(_STANDARD) or is_ours(file))
+    return not (_LIBRARIES.search(file) or file.startswith(_standard()) or is_ours(file))
+
+
+@functools.cache
+def _standard() -> tuple[str, ...]:  # finding them takes a millisecond, which few processes need
+    return tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
 
 
 def _calls(doing: str, rank: int) -> Fact:
