@@ -90,26 +90,30 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
         if any(name in arm.columns and arm[name].notna().any() for arm in arms)
     ]
     rows_a, rows_b = (_newest_rows(arm, axes, on) for arm in arms)
-    _spread_broken(rows_a, rows_b)
+    rows_b = _with_broken(rows_a, rows_b)
     keys = dict.fromkeys((*rows_a, *rows_b))
     return Pairs([(rows_a.get(key), rows_b.get(key)) for key in keys], axes)
 
 
-def _spread_broken(rows_a: _Rows, rows_b: _Rows) -> None:
-    """Put what broke in B as a whole in place of each row of it that A has."""
-    broken = {(r["machine"], r["workload"]): key for key, r in rows_b.items() if is_broken(r)}
-    found: _Rows = {}
-    told = set()
-    for key, row in rows_a.items() if broken else ():
+def _with_broken(rows_a: _Rows, rows_b: _Rows) -> _Rows:
+    """Return B's rows, in which what broke as a whole stands for each row of it that A has."""
+    broken = {(r["machine"], r["workload"]): r for r in rows_b.values() if is_broken(r)}
+    if not broken:
+        return rows_b
+    found, told = dict[tuple[str, ...], Row](), set()
+    for key, row in rows_a.items():
         name = row["workload"]
         while name and (row["machine"], name) not in broken:
             name = name.rpartition(".")[0]
         if name and key not in rows_b:
-            told.add(broken[row["machine"], name])
-            found[key] = rows_b[broken[row["machine"], name]]
-    for key in told:
-        del rows_b[key]
-    rows_b |= found
+            found[key] = broken[row["machine"], name]
+            told.add((row["machine"], name))
+    left = {
+        key: row
+        for key, row in rows_b.items()
+        if not is_broken(row) or (row["machine"], row["workload"]) not in told
+    }
+    return {**left, **found}
 
 
 def is_broken(row: Row) -> bool:
