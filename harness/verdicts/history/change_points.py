@@ -17,7 +17,7 @@ from harness.stages import compile
 from harness.stages.registry import STAGES, effect, runs_program
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
-from harness.verdicts.history.steps import CONFIRMED, Floats, Level, levels, state
+from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 PROGRAM = "program"
@@ -81,7 +81,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     changes = [*steps, *programs, *(_cuts(table) if cuts else ())]
     changed = {at for change in changes for at in (change.before, change.after)}
     rows = dict(zip(changed, table.loc[list(changed)].to_dict("records"), strict=True))
-    changes.sort(key=lambda change: _place(rows[change.after]))
+    by = {at: (row["machine"], -row["rank"], row["series"]) for at, row in rows.items()}
+    changes.sort(key=lambda change: by[change.after])
     found = [_row(change, rows[change.before], rows[change.after], axes) for change in changes]
     result = pd.DataFrame(found, columns=with_axes(COLUMNS, axes), dtype=object)
     types: dict[str, Any] = {name: "str" for name in COLUMNS if name not in _OTHERS}
@@ -134,8 +135,10 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
                 change, reason = SLOWER if by.rose else FASTER, by.text
             elif by:
                 reason = f"though {by.change}"
-            elif _moved_alike(relative, before, after, least):
-                change, reason = ENVIRONMENT, "the reference program's time changed as much"
+            else:
+                one, other = (np.median(relative[level.positions]) for level in (before, after))
+                if abs(math.log(other / one)) < math.log1p(least):  # never where one is NaN
+                    change, reason = ENVIRONMENT, "the reference program's time changed as much"
             yield _Change(
                 *ends,
                 before.value,
@@ -146,12 +149,6 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
                 change,
                 reason,
             )
-
-
-def _moved_alike(relative: Floats, before: Level, after: Level, least: float) -> bool:
-    """Return whether the times changed, and their ratios to the reference by less than counts."""
-    one, other = (float(np.median(relative[level.positions])) for level in (before, after))
-    return abs(math.log(other / one)) < math.log1p(least)  # never where one is NaN
 
 
 def _proven(table: pd.DataFrame) -> dict[int, Proof]:
@@ -207,11 +204,6 @@ def _cuts(table: pd.DataFrame) -> Iterator[_Change]:
                 yield _Change(int(earlier[-1]), int(start), *medians, len(before), len(after))
 
 
-def _place(after: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """Return what sorts changes: by machine, and the newest first."""
-    return (after["machine"], -after["rank"], after["series"])
-
-
 def _row(
     step: _Change, one: Mapping[Any, Any], other: Mapping[Any, Any], axes: Sequence[str]
 ) -> dict[str, Any]:
@@ -222,6 +214,9 @@ def _row(
     if same and runs_program(other["stage"]):
         change = ENVIRONMENT
     is_cut = one["piece"] != other["piece"]
+    cut_by = [f"{k} {one[k]} → {other[k]}" for k in ("version", "effort") if one[k] != other[k]]
+    machine = difference(*(hardware(row["environment"]) for row in (one, other)))
+    cut_by += [f"another machine of this name: {machine}"] if machine else []
     names = (name for name in (*COLUMNS, *axes) if name in other)
     return {name: other[name] for name in names} | {
         "change": INCOMPARABLE if is_cut else change,
@@ -240,17 +235,5 @@ def _row(
         "environment": environment_difference(one["environment"], other["environment"]),
         "facts": facts_difference(one, other),
         "inside": "",
-        "reason": _reason(one, other) if is_cut else step.reason,
+        "reason": ", ".join(cut_by) if is_cut else step.reason,
     }
-
-
-def _reason(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> str:
-    """Return why the points of two pieces are not compared."""
-    changed = [
-        f"{name} {one[name]} → {other[name]}"
-        for name in ("version", "effort")
-        if one[name] != other[name]
-    ]
-    machine = difference(*(hardware(row["environment"]) for row in (one, other)))
-    changed += [f"another machine of this name: {machine}"] if machine else []
-    return ", ".join(changed)

@@ -85,11 +85,14 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     for name in ("cpu_samples", "cpu_processes", "processes", "protocol"):
         if name not in found.columns:
             found[name] = None
-    found = found.assign(origin=_number(found, ORIGIN))
+    found = found.assign(origin=keys(found[ORIGIN], ORIGIN))
     found["rank"], found["lane"] = _order(found)
     found["hardware"] = _hardware(found)
-    found["series"] = _number(found, [*CASE, *axis_columns(frame), "lane"])
-    found["protocol"] = _number(found, ["version", "effort", "hardware", "protocol"])
+    for number, apart in (
+        ("series", [*CASE, *axis_columns(frame), "lane"]),
+        ("protocol", ["version", "effort", "hardware", "protocol"]),
+    ):
+        found[number] = keys(found[apart], apart)
     # One point per origin: of two versions of a workload that one origin holds, both.
     found = found.sort_values(["series", "rank", "started_at"], kind="stable", na_position="first")
     found = found.drop_duplicates(["series", "origin", "protocol"], keep="last", ignore_index=True)
@@ -97,11 +100,6 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     starts = found.groupby(["series", "protocol"])["position"].transform("min")
     found["piece"] = starts.groupby(found["series"]).rank("dense").astype(np.int64) - 1
     return _on_clocks(found)
-
-
-def _number(found: pd.DataFrame, columns: list[str]) -> pd.Series[int]:
-    """Return a number per row, equal for rows that are equal in `columns`, in type and value."""
-    return keys(found[columns], columns)
 
 
 def _order(found: pd.DataFrame) -> tuple[Codes, Codes]:
@@ -147,9 +145,9 @@ def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
     lacking = good & ~(on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], found.index))
     # Processes that hold the cases of many workloads build another program than those that visit.
     apart = pd.Series([*map(operator.ne, found["cpu_processes"], found["processes"])], found.index)
-    keys = [found["series"], found["piece"]]
-    mixed = apart.where(good).groupby(keys).transform("nunique") > 1
-    whole = good & ~mixed & ~lacking.groupby(keys).transform("any")
+    pieces = [found["series"], found["piece"]]
+    mixed = apart.where(good).groupby(pieces).transform("nunique") > 1
+    whole = good & ~mixed & ~lacking.groupby(pieces).transform("any")
     ranks_of = functools.cache(median_interval_ranks)
     for row in found.index[whole]:
         ordered = sorted(cpu[row])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
@@ -41,8 +41,26 @@ _PROGRAM = {True: "program equal", False: "program changed"}
 
 def table(found: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per change point of :func:`harness.history`."""
-    cases = titles(found, COLUMNS)
-    rows = [_texts(row, case) for row, case in zip(rows_of(found), cases, strict=True)]
+    rows = []
+    for row, case in zip(rows_of(found), titles(found, COLUMNS), strict=True):
+        before, after = row["commit_before"][:8] or "–", row["commit_after"][:8] or "–"
+        same = row["commit_before"] == row["commit_after"]
+        program = _PROGRAM.get(row["same_program"], "")
+        inside = row["inside"] and f"inside of the compile: {row['inside']}"
+        beside = (row["reason"], program, inside, row["environment"], row["facts"])
+        rows.append(
+            [
+                " ".join([row["change"], *([NEW] if row["state"] == NEW else [])]),
+                case,
+                row["stage"],
+                f"{seconds_text(row['before_s'])} → {seconds_text(row['after_s'])}",
+                ratio_text(row["ratio"]),
+                f"{row['n_before']} | {row['n_after']}",
+                when_of(row),
+                after if same else f"{before}..{after}",
+                "; ".join(filter(None, beside)) or "nothing that is recorded",
+            ]
+        )
     return pd.DataFrame(rows, columns=list(HEADINGS), dtype="str")
 
 
@@ -70,11 +88,9 @@ def seen_once(points: pd.DataFrame) -> pd.DataFrame:
         if max(ratio, 1 / ratio) >= 1 + effect(after["stage"]) and not meet:
             levels = f"{seconds_text(before['value'])} → {seconds_text(after['value'])}"
             when = f"{when_of(before)} → {when_of(after)}"
-            found.append((abs(math.log(ratio)), case, after["stage"], levels, ratio, when))
-    rows = [
-        (case, stage, levels, ratio_text(ratio), when)
-        for _, case, stage, levels, ratio, when in sorted(found, reverse=True)
-    ]
+            row = case, after["stage"], levels, ratio_text(ratio), when
+            found.append((abs(math.log(ratio)), *row))
+    rows = [row for _, *row in sorted(found, reverse=True)]
     return pd.DataFrame(rows, columns=["case", "stage", "before → after", "ratio", "when"])
 
 
@@ -111,26 +127,3 @@ def titles(rows: pd.DataFrame, columns: Collection[str]) -> list[str]:
     cases = case_texts(rows, axes, scenario=True)
     whole = zip(rows["machine"], rows["workload"], cases, strict=True)
     return [f"{machine}: {workload} {case}".rstrip() for machine, workload, case in whole]
-
-
-def _texts(row: Mapping[str, Any], case: str) -> list[str]:
-    program = _PROGRAM.get(row["same_program"], "")
-    inside = row["inside"] and f"inside of the compile: {row['inside']}"
-    beside = (row["reason"], program, inside, row["environment"], row["facts"])
-    return [
-        " ".join(filter(None, [row["change"], NEW if row["state"] == NEW else ""])),
-        case,
-        row["stage"],
-        f"{seconds_text(row['before_s'])} → {seconds_text(row['after_s'])}",
-        ratio_text(row["ratio"]),
-        f"{row['n_before']} | {row['n_after']}",
-        when_of(row),
-        _commits(row["commit_before"], row["commit_after"]),
-        "; ".join(filter(None, beside)) or "nothing that is recorded",
-    ]
-
-
-def _commits(before: str, after: str) -> str:
-    if before == after:
-        return f"{after[:8]}" if after else "–"
-    return f"{before[:8] or '–'}..{after[:8] or '–'}"

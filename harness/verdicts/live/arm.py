@@ -82,22 +82,18 @@ def parse(text: str) -> LiveArm:
     if "scenario" in given:
         scenarios.find(given["scenario"])
     if "python" in given:
-        given["python"] = _interpreter(given["python"])
+        # A link into a virtual environment is not followed.
+        path = Path(given["python"]).expanduser().absolute()
+        path = path / "bin" / "python" if path.is_dir() else path
+        if not path.is_file() or not os.access(path, os.X_OK):
+            raise UsageError(
+                f"python={given['python']}: there is no interpreter at {path}. Name one, or the "
+                "folder of a virtual environment."
+            )
+        given["python"] = str(path)
     if given.get("revision") == ".":
         del given["revision"]
     return LiveArm(text, variables=variables, **given)
-
-
-def _interpreter(given: str) -> str:
-    path = Path(given).expanduser().absolute()  # a link into a virtual environment is not followed
-    if path.is_dir():
-        path = path / "bin" / "python"
-    if not path.is_file() or not os.access(path, os.X_OK):
-        raise UsageError(
-            f"python={given}: there is no interpreter at {path}. Name one, or the folder of a "
-            "virtual environment."
-        )
-    return str(path)
 
 
 def differing_columns(a: LiveArm, b: LiveArm) -> list[str]:

@@ -73,23 +73,30 @@ def measure_round(
     visits = rng.getrandbits(31)
     shutil.rmtree(folder, ignore_errors=True)
     for turn, side in enumerate(order):
-        place, letter = places[side], "AB"[side]
         on_arm(turn, side)
-        results = folder / letter.lower()
-        reason = _measure(place, options, select, results, visits)
-        measured = _read(results, number)
+        reason = _measure(places[side], options, select, folder / "ab"[side], visits)
+        measured = round_records(folder, number)[side]
         if not reason and number == 1 and all(r.status != "ok" for r in measured):
-            reasons = [record.reason for record in measured if record.reason]
-            reason = reasons[0] if reasons else "nothing was measured"
+            reasons = (record.reason for record in measured if record.reason)
+            reason = next(reasons, "nothing was measured")
         if reason:
             reason = reason.removeprefix("harness: ").rstrip(".")
-            raise HarnessError(f"Arm {letter} ({place.arm.text}) cannot be measured: {reason}.")
+            arm = f"{'AB'[side]} ({places[side].arm.text})"
+            raise HarnessError(f"Arm {arm} cannot be measured: {reason}.")
     return round_records(folder, number)
 
 
 def round_records(folder: Path, number: int) -> tuple[list[Record], list[Record]]:
-    """Return the records of a round that was measured, of each arm."""
-    return _read(folder / "a", number), _read(folder / "b", number)
+    """Return the records of a round, of each arm; their replicates are named by it."""
+    a, b = (
+        [
+            msgspec.structs.replace(r, replicate=f"{r.replicate.rpartition('#')[0]}#{number}")
+            for file in record_files(folder / letter)
+            for r in Store(file).read()
+        ]
+        for letter in "ab"
+    )
+    return a, b
 
 
 def _measure(
@@ -116,15 +123,6 @@ def _measure(
     return said[-1] if said else child.how
 
 
-def _read(results: Path, number: int) -> list[Record]:
-    """Return the records of a round, their replicates named by it."""
-    return [
-        msgspec.structs.replace(r, replicate=f"{r.replicate.rpartition('#')[0]}#{number}")
-        for file in record_files(results)
-        for r in Store(file).read()
-    ]
-
-
 def difference_problems(
     arms: Sequence[LiveArm], records: Sequence[Sequence[Record]]
 ) -> Iterator[str]:
@@ -134,7 +132,11 @@ def difference_problems(
     """
     measured = [[record for record in of_arm if record.status == "ok"] for of_arm in records]
     for letter, arm, of_arm in zip("AB", arms, measured, strict=True):
-        yield from _unreached(letter, arm, of_arm)
+        seen = [msgspec.json.decode(record.environment).get("flags", {}) for record in of_arm]
+        for name, value in arm.variables.items():
+            wrong = [flags.get(name) for flags in seen if flags.get(name) != value]
+            if environment.is_flag(name) and wrong:
+                yield f"{name}={value} did not reach JAX in arm {letter}: it found {wrong[0]!r}"
     first, second = map(_recorded, measured)
     if first == second:
         yield (
@@ -145,15 +147,6 @@ def difference_problems(
         _programs(measured[0]) == _programs(measured[1])
     ):
         yield "the arms' flags differ, but XLA built the same program for every case"
-
-
-def _unreached(letter: str, arm: LiveArm, records: Sequence[Record]) -> Iterator[str]:
-    """Yield which of an arm's variables its processes did not see as they were set."""
-    seen = [msgspec.json.decode(record.environment).get("flags", {}) for record in records]
-    for name, value in arm.variables.items():
-        wrong = [flags.get(name) for flags in seen if flags.get(name) != value]
-        if environment.is_flag(name) and wrong:
-            yield f"{name}={value} did not reach JAX in arm {letter}: it found {wrong[0]!r}"
 
 
 def _recorded(records: Sequence[Record]) -> list[dict[str, Any]]:
