@@ -22,8 +22,7 @@ from rich.text import Text
 
 from harness.errors import UsageError
 from harness.records.files import replaced
-from harness.records.markdown import escaped, table_lines
-from harness.records.printable import printable
+from harness.records.printable import escaped, printable, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd

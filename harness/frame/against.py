@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import statistics
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,12 @@ import pandas as pd
 from harness.frame import roofline
 from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
 from harness.frame.columns import order_of
-from harness.frame.compared_side import ComparedSide, median
 from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes
 from harness.sides.registry import REFERENCE, SIDES
+from harness.stages.registry import values_ns
 
 
 def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results") -> pd.DataFrame:
@@ -47,7 +49,7 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
         - `ceiling_bandwidth`, `ceiling_flop_rate`: bytes/s and flop/s that the same sweep reached;
           `roofline_s` and `..._fraction`: :mod:`harness.frame.roofline`.
         - `..._compile_cold_s`, `..._compile_warm_s`: what is paid once
-          (:meth:`harness.frame.compared_side.ComparedSide.compile_s`); `break_even_cold`,
+          (:meth:`ComparedSide.compile_s`); `break_even_cold`,
           `break_even_warm`: after how many calls XLA has cost no more, infinite for never.
         - `xla_error`, `baseline_error`: relative L2 distance to the float64 reference.
 
@@ -67,6 +69,91 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
             axes = plain_axes(baseline.records[0].axes)
             rows.append((_row(xla, baseline, ceilings), axes))
     return long_frame(rows, COLUMNS, NUMBERS)
+
+
+class ComparedSide:
+    """The records of one backend, case and number of threads, one or two per process.
+
+    A baseline with a kernel cache has two: with the cache cold, and warm.
+    """
+
+    def __init__(self, backend: str, records: Sequence[Record]) -> None:
+        self.backend = backend
+        self.records = records
+        self.measured = [
+            (record, record.comparison, values_ns(record.stages))
+            for record in records
+            if record.comparison and "slope" in values_ns(record.stages)
+        ]
+        """Those with a time, with what was found out and the value of each stage in ns."""
+        self.labels = list(dict.fromkeys(label for _, c, _ in self.measured for label in c.labels))
+        self.dtype = next((c.dtypes[0] for _, c, _ in self.measured if c.dtypes), "")
+
+    def seconds(self, stage: str) -> list[float]:
+        """Return the value of a stage in each process that measured the case."""
+        return [ns[stage] / 1e9 for _, _, ns in self.measured if stage in ns]
+
+    def compile_s(self, cache: str) -> float:
+        """Return what is paid before calls cost what they cost ever after: median, NaN if unknown.
+
+        Args:
+            cache: `cold` or `warm`: the persistent cache, or the baseline's own kernel cache. What
+                has none pays the same in both. XLA: trace + lower + compile, or load where the
+                cache is warm. Baselines: the first call less the latency of a later one.
+        """
+        if self.backend in SIDES and SIDES[self.backend].ahead_of_time:
+            steps = ("trace", "lower", "compile" if cache == "cold" else "load")
+            return _median(
+                [
+                    sum(ns[s] for s in steps) / 1e9
+                    for _, _, ns in self.measured
+                    if ns.keys() >= {*steps}
+                ]
+            )
+        own = any(record.scenario == cache for record, _, _ in self.measured)
+        return _median(
+            [
+                max(ns["first_call"] - ns["latency"], 0.0) / 1e9
+                for record, _, ns in self.measured
+                if record.scenario == (cache if own else "off")
+                and ns.keys() >= {"first_call", "latency"}
+            ]
+        )
+
+    def known(self, name: str) -> float:
+        """Return a field of :class:`Comparison` that is one number, NaN where nobody knows it.
+
+        It is the median of the processes that know it.
+        """
+        values = [getattr(comparison, name) for _, comparison, _ in self.measured]
+        return _median([float(value) for value in values if value is not None])
+
+    def fact(self, name: str) -> float:
+        """Return a fact of the program, NaN where no process knows it or two contradict."""
+        values = {getattr(record.facts, name) for record in self.records if record.facts} - {None}
+        return float(values.pop()) if len(values) == 1 else math.nan
+
+    def counted(self, name: str) -> float:
+        """Return a fact of XLA's cost analysis, NaN for a loop, whose body it counts once."""
+        return math.nan if self.fact("while_loops") > 0 else self.fact(name)
+
+    def obstacles(self) -> list[str]:
+        """Return why no ratio can be made of this side; nothing if one can."""
+        if not self.measured:
+            reasons = Counter(f"{r.status}: {r.reason}" for r in self.records)
+            return [reasons.most_common(1)[0][0] if reasons else "was not measured"]
+        wrong = [comparison for _, comparison, _ in self.measured if not comparison.comparable]
+        reasons = Counter(reason for one in wrong for reason in one.reasons or ["not comparable"])
+        some = f"{len(wrong)} of {len(self.measured)} processes: "
+        return [(some if len(wrong) < len(self.measured) else "") + reason for reason in reasons]
+
+    def losses(self) -> list[str]:
+        """Return what a number that there is leaves out: processes that failed."""
+        failed = [r for r in self.records if r.status == "failed"]
+        if not failed or not self.measured:
+            return []
+        reason = Counter(record.reason for record in failed).most_common(1)[0][0]
+        return [f"{len(failed)} of {len(self.records)} processes failed: {reason}"]
 
 
 def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
@@ -109,12 +196,12 @@ def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.BestRates
         "baseline_traffic": baseline.known("traffic_bytes") / least_bytes,
     }
     for name, side in (("xla", xla), ("baseline", baseline)):
-        took_s = median(side.seconds("slope"))
+        took_s = _median(side.seconds("slope"))
         row |= {
             f"{name}_s": took_s,
             f"n_{name}": len(side.seconds("slope")),
-            f"{name}_latency_s": median(side.seconds("latency")),
-            f"{name}_dispatch_s": median(side.seconds("dispatch")),
+            f"{name}_latency_s": _median(side.seconds("latency")),
+            f"{name}_dispatch_s": _median(side.seconds("dispatch")),
             f"{name}_bandwidth": least_bytes / took_s,
             f"{name}_compile_cold_s": side.compile_s("cold"),
             f"{name}_compile_warm_s": side.compile_s("warm"),
@@ -209,6 +296,10 @@ def break_even(
     if extra_s <= 0:
         return 0.0
     return float(math.ceil(extra_s / saved_s)) if saved_s > 0 else math.inf
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else math.nan
 
 
 def _first(*values: float) -> float:

@@ -72,10 +72,6 @@ class Where:
         """Return whether a case with these axes meets the conditions on axes."""
         return all(name in axes and axes[name] in values for name, values in self.axes.items())
 
-    def check(self, known: Collection[str]) -> None:
-        """Raise :class:`UsageError` unless the axes of the conditions are columns."""
-        check_axes(self.axes, known)
-
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that meet the conditions, without the axes that none of them has.
 
@@ -88,7 +84,7 @@ class Where:
         for name, values in self.columns.items():
             frame = frame[frame[name].isin(values)]
         if len(frame):
-            self.check(frame.columns)
+            check_axes(self.axes, frame.columns)
         for name, values in self.axes.items():
             if len(frame):
                 frame = frame[[cell in values for cell in frame[name]]]

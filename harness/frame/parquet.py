@@ -26,7 +26,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from harness.errors import StoreError
-from harness.frame.choose import Where
+from harness.frame.choose import Where, check_axes
 from harness.frame.columns import (
     AXES,
     COLUMNS,
@@ -273,7 +273,7 @@ def _batches(scanner: ds.Scanner, where: Where) -> Iterator[pa.RecordBatch]:
         if batch.num_rows:
             yield batch
     if known:
-        where.check({*COLUMNS, *known})
+        check_axes(where.axes, {*COLUMNS, *known})
 
 
 def _order(batch: pa.RecordBatch) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from harness.frame.record_cases import NOT_RECORDED
 from harness.frame.tables import case_texts
 from harness.records.git import Commit
 from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.records.units import some
 
 _IDENTITY = (
     *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
@@ -188,15 +189,10 @@ def _next(last: Record, code: list[Code], commit: Commit) -> str:
     if not last.code:
         return "measured again: it is not recorded which code ran"
     if differing:
-        return f"measured again: {_some(differing)} changed"
+        return f"measured again: {some(differing, 3)} changed"
     if (last.commit, last.dirty) != (commit.hash, commit.dirty):
         return "measured again: git is at another commit, or has other changes"
     return "reused, if workload and environment are as they were"
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
 
 
 def texts(found: Iterable[Why]) -> Iterator[str]:
@@ -221,9 +217,9 @@ def _lines(one: Why, cases: list[str]) -> Iterator[str]:
     yield from _listed("code", files, one_a_line=True)
     yield from _listed("packages", packages)
     for process, names in one.left_out.items():
-        yield f"  left out  process {process}, which ran other code: {_some(names)}"
+        yield f"  left out  process {process}, which ran other code: {some(names, 3)}"
     if one.replaced:
-        yield f"  replaced  earlier processes, which ran other code: {_some(one.replaced)}"
+        yield f"  replaced  earlier processes, which ran other code: {some(one.replaced, 3)}"
     yield f"  next run  {one.next}"
 
 

@@ -11,7 +11,7 @@ from harness.frame.tables import case_text
 from harness.nightly.state import ENDS, Environment, Night, Nights, Verdicts
 from harness.nightly.verdicts import read_rows
 from harness.records.files import OWN, own_file
-from harness.records.markdown import escaped, table_lines
+from harness.records.printable import escaped, table_lines
 from harness.records.units import seconds_text
 from harness.verdicts.history.change_points import COLUMNS as CHANGE_COLUMNS
 from harness.verdicts.history.steps import NEW

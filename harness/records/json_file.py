@@ -47,8 +47,7 @@ def read(path: Path, kind: type[T]) -> T:
         FileNotFoundError: there is none.
         DamagedError: it cannot be read, is damaged, too large, or nothing of the kind.
     """
-    found = decode(data(path), kind)
-    return found
+    return decode(data(path), kind)
 
 
 def data(path: Path) -> bytes:

@@ -70,24 +70,6 @@ class Store:
                     return fd
             os.close(fd)  # somebody has removed it since
 
-    def remove(self, size: int) -> bool:
-        """Remove the file, unless it is not `size` bytes long any more; return whether it is gone.
-
-        Records that are appended at the same time are neither lost nor removed.
-        """
-        try:
-            fd = os.open(self.path, os.O_RDWR)
-        except FileNotFoundError:
-            return True
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            if os.fstat(fd).st_size != size:
-                return False
-            self.path.unlink(missing_ok=True)
-            return True
-        finally:
-            os.close(fd)
-
     def read(self, problems: Problems | None = None) -> list[Record]:
         """Return the records that count: for each key and replicate, the last one written."""
         if not self.path.exists():
@@ -136,12 +118,7 @@ def machine_folder(results: Path, machine: str) -> Path:
 
 def is_plain(name: str) -> bool:
     """Tell whether a name is one part of a path, which is no hidden one, and one line."""
-    return (
-        name.isprintable()
-        and not name.startswith(".")
-        and not set(name) & set("/\\")
-        and name != ""
-    )
+    return bool(name) and name.isprintable() and name[0] != "." and not set(name) & set("/\\")
 
 
 def _plain(name: str, what: str, remedy: str) -> str:

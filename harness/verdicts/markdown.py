@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from harness.records.markdown import escaped, table_lines
+from harness.records.printable import escaped, table_lines
 from harness.verdicts import programs, rules, summary
 from harness.verdicts.pairs import environment_lines
 

@@ -32,7 +32,7 @@ from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import recorded
 from harness.program.compiler.times import compile_times
 from harness.program.compiler.tree import GROUPS
-from harness.records.markdown import table_lines
+from harness.records.printable import table_lines
 from harness.stages.build import Build
 from harness.stages.prepared import prepare
 from harness.targets import topologies
