@@ -29,6 +29,7 @@ import tempfile
 import traceback
 import warnings
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -224,18 +225,37 @@ MOST_CASES = 400
 """So many cases a process reads: what is left in it of thousands is no matter of the last."""
 
 
-def work(numbers: Any, seed: int, flips: bool, done: Any, answers: Any) -> None:
+def work(numbers: range, seed: int, flips: bool, answers: Any) -> None:
     """Judge cases, one after the other, in a process with a limit."""
     resource.setrlimit(resource.RLIMIT_DATA, (4 * ways.GIB, 4 * ways.GIB))
     with tempfile.TemporaryDirectory(prefix="damaged-") as folder:
         os.chdir(folder)
         bench = Bench(Path(folder))
+        answers.send("the healthy files can be read")
         for number in numbers:
-            done.value = number
-            case = Case(number, seed, flips)
-            way, came, detail = bench.judge(case)
-            answers.put((number, case.format.name, case.kind, way, came, detail, _peak_mib()))
-    answers.put(numbers.stop)
+            answers.send((*bench.judge(Case(number, seed, flips)), _peak_mib()))
+
+
+def judged(numbers: range, seed: int, flips: bool) -> list[tuple[int, str, str, str, int]]:
+    """Return of each case its number, how it was damaged, what came of it, details and MiB held."""
+    context = multiprocessing.get_context("forkserver")  # what was imported here is not theirs
+    context.set_forkserver_preload([__name__])
+    found = []
+    while numbers:
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=work, args=(numbers, seed, flips, there))
+        process.start()
+        there.close()
+        assert here.recv()
+        with contextlib.suppress(EOFError):
+            while numbers:
+                found.append((numbers[0], *here.recv()))
+                numbers = numbers[1:]
+        process.join()
+        if process.exitcode:
+            found.append((numbers[0], "", "died", f"exit code {process.exitcode}", 0))
+            numbers = numbers[1:]
+    return found
 
 
 BAD = ("traceback", "wrong", "untold", "command", "memory", "died")
@@ -245,44 +265,16 @@ def campaign(
     count: int, seed: int, flips: bool = False, workers: int = 2, say: Any = print
 ) -> dict[str, Counter[str]]:
     """Judge `count` cases; return what came of them by format. Says what must not be."""
-    context = multiprocessing.get_context("forkserver")  # what was imported here is not theirs
-    context.set_forkserver_preload([__name__])
-    answers = context.Queue()
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    running = {}
-
-    def start(worker: int, begin: int) -> None:
-        done = context.Value("q", -1)
-        numbers = range(begin, min(count, begin + workers * MOST_CASES), workers)
-        process = context.Process(target=work, args=(numbers, seed, flips, done, answers))
-        process.start()
-        running[worker] = process, done
-
-    for worker in range(workers):
-        start(worker, worker)
-    ended = 0
-    while ended < workers:
-        try:
-            answer = answers.get(timeout=1)
-        except Exception:  # none came: somebody may have died
-            for worker, (process, done) in list(running.items()):
-                if not process.is_alive() and process.exitcode:
-                    assert done.value >= 0, "the healthy files cannot be read"
-                    case = Case(done.value, seed, flips)
-                    found[case.format.name]["died"] += 1
-                    say(f"#{done.value} {case.format.name}: died, {process.exitcode}")
-                    start(worker, done.value + workers)
-            continue
-        if isinstance(answer, int):
-            if answer < count:
-                start(answer % workers, answer)
-            else:
-                ended += 1
-            continue
-        number, name, kind, way, came, detail, peak = answer
-        found[name]["files"] += 1
-        found[name][came] += 1
-        found[name]["MiB"] = max(found[name]["MiB"], peak)
-        if came in BAD:
-            say(f"#{number} {name}, {kind}, {way}: {came}\n{detail}", flush=True)
+    parts = [range(begin, min(count, begin + MOST_CASES)) for begin in range(0, count, MOST_CASES)]
+    with ThreadPoolExecutor(workers) as pool:
+        for answers in pool.map(lambda part: judged(part, seed, flips), parts):
+            for number, way, came, detail, peak in answers:
+                case = Case(number, seed, flips)
+                of_format = found[case.format.name]
+                of_format.update(("files", came))
+                of_format["MiB"] = max(of_format["MiB"], peak)
+                if came in BAD:
+                    said = f"#{number} {case.format.name}, {case.kind}, {way}: {came}\n{detail}"
+                    say(said, flush=True)
     return found
