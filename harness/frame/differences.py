@@ -61,7 +61,10 @@ def environment_difference(before: str, after: str, besides: frozenset[str] = fr
     """
     if before and before == after:
         return ""
-    old, new = _flat(before), _flat(after)
+    old, new = (
+        {(name, key): value for name, one in _sections(text).items() for key, value in one.items()}
+        for text in (before, after)
+    )
     if not old or not new:
         return UNKNOWN
     names = dict.fromkeys((*(("", name) for name in _FIRST), *old, *new))
@@ -77,25 +80,15 @@ def environment_difference(before: str, after: str, besides: frozenset[str] = fr
     return ", ".join(parts)
 
 
-def _flat(text: str) -> dict[tuple[str, str], Any]:
-    """Return what an environment says, by section and name."""
-    said = _parsed(text)
-    plain = {name: value for name, value in said.items() if name not in _SECTIONS}
-    sections = {"": plain, **{name: _section(said, name) for name in _SECTIONS[1:]}}
-    return {(name, key): value for name, one in sections.items() for key, value in one.items()}
-
-
-def _parsed(text: str) -> dict[str, Any]:
+def _sections(text: str | None) -> dict[str, dict[str, Any]]:
+    """Return what an environment says, by :data:`_SECTIONS`; nothing where the text is none."""
     try:
-        found = json.loads(text)
+        found = json.loads(text or "")
     except (TypeError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _section(environment: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = environment.get(name)
-    return found if isinstance(found, dict) else {}
+        found = None
+    said = found if isinstance(found, dict) else {}
+    named = {name: said.pop(name, None) for name in _SECTIONS[1:]}
+    return {"": said, **{name: one for name, one in named.items() if isinstance(one, dict)}}
 
 
 def _changed(name: str, old: Any, new: Any) -> str:
@@ -162,15 +155,15 @@ class Hardware(NamedTuple):
 @lru_cache(maxsize=4096)
 def hardware(environment: str | None) -> Hardware:
     """Return what the environment of a record says; a row of asv's says nothing."""
-    about = _parsed(environment or "")
-    host = _section(about, "host")
+    about = _sections(environment)
+    host = about.get("host", {})
     ram = host.get("ram_bytes")
     return Hardware(
         host.get("cpu") or None,
         host.get("arch") or None,
         host.get("cores") or None,
         ram if isinstance(ram, int | float) and ram > 0 else None,
-        about.get("device") or None,
+        about[""].get("device") or None,
     )
 
 

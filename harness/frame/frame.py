@@ -21,13 +21,11 @@ from harness.frame.columns import (
     encode_axes,
     objects,
 )
+from harness.records.schema import INSTRUMENTS as INSTRUMENTS
 from harness.stages.registry import STAGES
 
 OBJECT = "object"
 """What a column of Python's objects holds: lists, the shared text of environments, an axis."""
-
-INSTRUMENTS = frozenset({"process", "reference"})
-"""Workloads that measure the process and the machine, and are no one's result."""
 
 ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""

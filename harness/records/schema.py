@@ -38,7 +38,7 @@ APART = {FIRST_CALL: "first_call", COMPUTE: "compute"}
 """What processes take that do not visit cases in a scenario: the (first) stage."""
 
 INSTRUMENTS = ("process", "reference")
-"""The workloads that stand for what a process measures of itself."""
+"""The workloads that measure the process and the machine, and are no one's result."""
 
 
 class StageSamples(msgspec.Struct, omit_defaults=True):
