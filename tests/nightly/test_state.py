@@ -1,4 +1,4 @@
-"""Which night is done, which one it is compared with, and what it ends with."""
+"""Which night is done, what it is compared and ends with; its environments and commands."""
 
 from __future__ import annotations
 
@@ -199,3 +199,27 @@ def test_the_newest_jax_is_the_newest_that_any_python_on_path_can_have(tmp_path,
         assert environments.base("") == sys.executable, "the other one makes no environments"
     finally:
         environments._releases.cache_clear()
+
+
+DIES = """
+import os, pathlib, signal
+said = pathlib.Path("said")
+before = said.read_text() if said.exists() else ""
+said.write_text(before + "x")
+if len(before) < {times}:
+    os.kill(os.{whose}(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("whose", ["getpid", "getppid"], ids=["itself", "what watches it"])
+@pytest.mark.parametrize(("times", "code"), [(0, 0), (1, 0), (9, 137)])
+def test_a_command_that_is_killed_is_run_once_more(tmp_path, times, code, whose):
+    command = [sys.executable, "-c", DIES.format(times=times, whose=whose)]
+    assert environments.Runner(tmp_path).run(command, tmp_path / "log") == code
+    assert (tmp_path / "said").read_text() == "x" * min(times + 1, 2)
+
+
+def test_a_command_that_fails_is_not_run_again(tmp_path):
+    command = [sys.executable, "-c", "print('once'); raise SystemExit(3)"]
+    assert environments.Runner(tmp_path).run(command, tmp_path / "log") == 3
+    assert (tmp_path / "log").read_text() == "once\n"

@@ -188,14 +188,13 @@ def test_another_program_is_named_with_the_difference_of_its_facts():
 
 
 def rates_of(ratios, **fields):
+    """Return the rates of a machine on which ten cases show the same `ratios`, or each its own."""
     rate = Rate(0, 400, 0.0, 0.009)
-    """Return the rates of a machine on which ten cases show the same `ratios`."""
+    by_size = ratios if isinstance(ratios, dict) else dict.fromkeys(range(1, 11), ratios)
+    case = ("cpu", "forward", "", "off", "compile")
     noise = [
-        Noise(
-            *("family.Work", "1.aaaa", {"size": size}, "cpu", "forward", "", "off", "compile"),
-            list(ratios),
-        )
-        for size in range(1, 11)
+        Noise("family.Work", "1.aaaa", {"size": size}, *case, list(own))
+        for size, own in by_size.items()
     ]
     return ErrorRates(**{
         "schema": SCHEMA, "machine": "box", "env": "e", "commit": "c", "started_at_ms": 1,

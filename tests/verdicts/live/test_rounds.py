@@ -1,7 +1,8 @@
-"""Two arms are measured in turns, each in its own folder, interpreter and variables."""
+"""Two arms are measured in turns, each in its own folder, and looked at now and then."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import harness
@@ -22,7 +24,8 @@ from harness.verdicts.explain import explained
 from harness.verdicts.live import rounds
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live
-from harness.verdicts.live.rounds import LiveOptions, difference_problems
+from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
+from harness.verdicts.statistics import estimates
 from harness.verdicts.summary import legend
 from tests import forks
 from tests.repositories import git
@@ -202,3 +205,39 @@ def test_an_arm_that_cannot_be_measured_ends_the_comparison(project):
         run_live("none", ".", options())
     with pytest.raises(HarnessError, match="No workload matches 'Nothing'"):
         run_live(".", "HEAD", options(filters=Filters(select=("Nothing",))))
+
+
+def looks_of(limit):
+    """Return after how many rounds is looked where everything stays open."""
+    looks = [0]
+    while looks[-1] < limit:
+        looks.append(next_look(looks[-1], limit))
+    return looks[1:]
+
+
+@pytest.mark.parametrize(
+    ("limit", "looks"),
+    [(1, [1]), (4, [4]), (5, [5]), (6, [4, 6]), (8, [4, 8]), (17, [4, 8, 12, 17])],
+)
+def test_the_first_look_is_after_four_rounds_and_the_last_at_the_limit(limit, looks):
+    assert looks_of(limit) == looks
+
+
+@pytest.mark.parametrize("looks", [[8], [4, 8], [4, 5, 8], [1, 2, 3, 4, 5, 6, 7, 8]])
+def test_all_looks_together_may_err_as_often_as_one(looks):
+    spent = [share(looks[: n + 1], 8) for n in range(len(looks))]
+    assert sum(spent) == pytest.approx(1)
+    assert all(a <= b for a, b in itertools.pairwise(spent)) or looks == [4, 5, 8]
+
+
+def test_looking_at_equal_arms_again_and_again_calls_no_more_of_them_different():
+    a, b = np.random.default_rng(11).normal(0, 0.05, (2, 2000, 32))
+    ever = {True: np.zeros(2000, bool), False: np.zeros(2000, bool)}
+    looks = looks_of(32)
+    for number, done in enumerate(looks):
+        for corrected in ever:
+            part = share(looks[: number + 1], 32) if corrected else 1.0
+            found = estimates(a[:, :done], b[:, :done], paired=True, share=part)
+            ever[corrected] |= found.p <= 0.05
+    assert ever[True].mean() < 0.055
+    assert ever[False].mean() > 0.1
