@@ -14,7 +14,7 @@ from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
 from harness.frame.load import everything
 from harness.frame.program_facts import compile_times
-from harness.report import asv_page, files
+from harness.report import files
 from harness.report.measured import Measured
 from harness.verdicts.error_rates import use_those_of
 
@@ -62,11 +62,11 @@ def report(
     if into is not None:
         if output is not None:
             raise UsageError("--into DIR names the file itself: leave out -o.")
-        asv_page.check(into)
-        output = into / asv_page.NAME
+        files.check_asv(into)
+        output = into / files.ASV_REPORT
         asv = asv or "index.html"
     use_those_of(Path())
-    links = asv_page.links(asv)
+    links = files.asv_links(asv)
     frame, comparisons, passes = _load(results.path)
     from harness.report import page, sweep  # of the extra `figures`
 
@@ -75,7 +75,7 @@ def report(
     output = output or Path("report.html")
     size = page.save(made, output)
     say(f"{output}: {size / 1e6:.1f} MB")
-    if into is not None and asv_page.link(into):
+    if into is not None and files.link_asv(into):
         say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")
     if figures is not None:
         say(f"{len(page.write_images(made, figures, png))} figures in {figures}")

@@ -143,13 +143,19 @@ def ratios(
         .mark_rule(strokeWidth=2)
         .encode(x=alt.X(f"{low}:Q", scale=log_scale()), x2=f"{high}:Q", y=y, color=colour)
     )
-    return (one(table) + spans + points).properties(height=alt.Step(18))
+    one = (
+        rows(table)
+        .transform_aggregate(rows="count()")
+        .mark_rule(strokeDash=[4, 3], opacity=0.6, aria=False)
+        .encode(x=alt.datum(1, type="quantitative"))
+    )
+    return (one + spans + points).properties(height=alt.Step(18))
 
 
-def most(cases: Any, place: str, sort: list[Any], count: int = 2 * MOST_ROWS) -> Any:
+def most(cases: Any, place: str, sort: list[Any]) -> Any:
     """Return a chart of the first rows by `sort`, whose place is the field `place`."""
     ranked = cases.transform_window(**{place: "row_number()"}, sort=sort)
-    return ranked.transform_filter(f"datum.{place} <= {count}")
+    return ranked.transform_filter(f"datum.{place} <= {2 * MOST_ROWS}")
 
 
 def seconds(field: str, title: str, log: bool = False, channel: str = "x") -> Any:
@@ -167,16 +173,6 @@ def axis(text: str = "", **options: Any) -> Any:
     options |= {"format": text} if text else {}
     lines = alt.condition("datum.label == ''", alt.value(0), alt.value(1))
     return alt.Axis(tickCount=5, labelOverlap=True, gridWidth=lines, **options)
-
-
-def one(table: str) -> Any:
-    """Return a layer with an upright line where a ratio is 1, for a chart of a table's rows."""
-    return (
-        rows(table)
-        .transform_aggregate(rows="count()")
-        .mark_rule(strokeDash=[4, 3], opacity=0.6, aria=False)
-        .encode(x=alt.datum(1, type="quantitative"))
-    )
 
 
 def with_told(chart: Any, *fields: str) -> Any:

@@ -26,23 +26,17 @@ def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
         told = {"group": node.group, "part": node.part, "module": event.module}
         told |= {"operations": str(event.operations or "")}
         told = {name: text for name, text in told.items() if text}
-        one = Slice(event.begin_ns, event.end_ns, event.name, node.group, told)
-        threads.setdefault(event.thread, []).append(one)
+        threads.setdefault(event.thread, []).append(
+            Slice(event.begin_ns, event.end_ns, event.name, node.group, told)
+        )
     began = root.event.begin_ns if root else 0
     found = [_named("process_name", 0, label)]
     for number, (thread, slices) in enumerate(threads.items()):
         found.append(_named("thread_name", number, thread))
         for begin_ns, end_ns, name, kind, told in nested(slices):
+            one = {"ph": "X", "name": name, "cat": kind, "pid": 0, "tid": number, "args": told}
             times = {"ts": (begin_ns - began) / 1000, "dur": (end_ns - begin_ns) / 1000}
-            about: dict[str, Any] = {
-                "ph": "X",
-                "name": name,
-                "cat": kind,
-                "pid": 0,
-                "tid": number,
-                "args": told,
-            }
-            found.append({**about, **times})
+            found.append({**one, **times})
     return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": {"tool": "harness"}}
 
 

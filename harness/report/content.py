@@ -125,16 +125,6 @@ class Content:
 
 
 @dataclass(frozen=True)
-class Answer(Generic[T]):
-    """What a section says at the top of the page."""
-
-    question: str
-    lines: Callable[[T], tuple[str, ...]]
-    place: int
-    """Where it stands among the answers."""
-
-
-@dataclass(frozen=True)
 class Section(Generic[T]):
     """One section of a report: what it asks, how it is filled, and what is said without data."""
 
@@ -148,14 +138,12 @@ class Section(Generic[T]):
     """What is said where there is nothing to show; without it the section is then left out."""
     command: str = ""
     """What would fill it."""
-    answer: Answer[T] | None = None
+    answer: tuple[int, str, Callable[[T], tuple[str, ...]]] | None = None
+    """What it says at the top of the page: the place among the answers, a question, lines."""
 
     def __post_init__(self) -> None:
-        lacking = [name for name in ("name", "title", "intro") if not getattr(self, name)]
         if self.missing and not self.command:
-            lacking.append("command")
-        if lacking:
-            raise TypeError(f"The section {self.name!r} lacks {', '.join(lacking)}.")
+            raise TypeError(f"The section {self.name!r} lacks a command.")
 
     def part(self, subject: T) -> Content | None:
         """Return what the page shows of it, None where it is left out."""
@@ -201,9 +189,6 @@ class Report:
 def assemble(title: str, sections: Sequence[Section[T]], subject: T, **others: Any) -> Report:
     """Return the report on a subject; `others` are further fields of it."""
     parts = [part for section in sections if (part := section.part(subject)) is not None]
-    answering = [(section.answer, section.name) for section in sections if section.answer]
-    answers = [
-        (answer.question, answer.lines(subject), name)
-        for answer, name in sorted(answering, key=lambda pair: pair[0].place)
-    ]
+    answering = sorted((*section.answer, section.name) for section in sections if section.answer)
+    answers = [(question, lines(subject), name) for _, question, lines, name in answering]
     return Report(title, tuple(answers), tuple(parts), **others)

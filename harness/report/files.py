@@ -1,12 +1,14 @@
-"""Charts as files, and whether the packages for charts and reports are installed."""
+"""Files beside the page: charts, and asv's page, which links to it; the packages that they need."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
+import urllib.parse
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.errors import StoreError, UsageError
 from harness.records.files import replaced
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
@@ -55,3 +57,59 @@ def save_figure(chart: Any, output: Path) -> None:
             handle.write(page.replace("<head>", f"<head>\n  {_PHONES}", 1))
         else:
             chart.save(handle, format=output.suffix[1:], scale_factor=2 if is_png else 1)
+
+
+ASV_REPORT = "report.html"
+"""The report's name in asv's folder."""
+
+_MARK = "harness-report"
+_LINK = f'<li id="{_MARK}"><a href="{ASV_REPORT}">Report</a></li>'
+
+
+def check_asv(folder: Path) -> None:
+    """Raise :class:`UsageError` if asv has not published into a folder."""
+    if not (folder / "index.html").is_file():
+        raise UsageError(
+            f"{folder} holds no index.html: expected the folder that `asv publish` writes "
+            "(html_dir of asv.conf.json). Run it first."
+        )
+
+
+def link_asv(folder: Path) -> bool:
+    """Put one link to the report into asv's index.html; False if it was there already.
+
+    `asv publish` writes index.html anew, so this comes after it, every time.
+
+    Raises:
+        StoreError: the page cannot be read or written.
+    """
+    page = folder / "index.html"
+    try:
+        text = page.read_text(encoding="utf-8")
+        if _MARK in text:
+            return False
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{page} cannot be changed: {error}.") from error
+    with replaced(page, remedy="Give another folder.") as handle:
+        handle.write(linked(text))
+    return True
+
+
+def linked(text: str) -> str:
+    """Return asv's page with the link: in its bar of navigation, or else at its end."""
+    place = re.search(r'<li id="nav-li-graphdisplay"|</body>|\Z', text)
+    at = place.start() if place else 0
+    return text[:at] + _LINK + text[at:]
+
+
+def asv_links(asv: str) -> list[tuple[str, str]]:
+    """Return the link to asv's pages, none for "".
+
+    Raises:
+        UsageError: `asv` is neither a path nor an address of the web.
+    """
+    if not asv:
+        return []
+    if urllib.parse.urlsplit(asv).scheme not in ("", "http", "https", "file"):
+        raise UsageError(f"--asv {asv}: expected a path, or an address with http: or https:.")
+    return [("asv’s pages", asv)]

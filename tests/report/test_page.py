@@ -13,7 +13,7 @@ import pytest
 
 from harness.errors import UsageError
 from harness.frame.load import everything
-from harness.report import asv_page
+from harness.report import files
 from harness.report.content import Column, Table
 from harness.report.page import encode, packed, render, rounded, write_images
 from harness.report.sweep import error_rates
@@ -185,12 +185,12 @@ def test_figures_are_drawn_as_files_by_the_same_specifications(hostile_report, t
 
 def test_asvs_page_gets_one_link_however_often(tmp_path):
     with pytest.raises(UsageError, match="asv publish"):
-        asv_page.check(tmp_path)
+        files.check_asv(tmp_path)
     page = tmp_path / "index.html"
     page.write_text('<ul><li id="nav-li-graphdisplay">x</li></ul><body></body>')
-    asv_page.check(tmp_path)
-    assert asv_page.link(tmp_path)
-    assert not asv_page.link(tmp_path)
+    files.check_asv(tmp_path)
+    assert files.link_asv(tmp_path)
+    assert not files.link_asv(tmp_path)
     assert page.read_text().count("report.html") == 1
     assert page.read_text().index("report.html") < page.read_text().index("graphdisplay")
 
@@ -199,10 +199,10 @@ def test_asvs_own_page_has_the_place_for_the_link():
     from importlib import resources
 
     own = (resources.files("asv") / "www" / "index.html").read_text()
-    assert asv_page.linked(own).index("report.html") < own.index("</nav>")
+    assert files.linked(own).index("report.html") < own.index("</nav>")
 
 
 def test_an_address_that_runs_a_script_is_refused():
-    assert asv_page.links("../html") == [("asv’s pages", "../html")]
+    assert files.asv_links("../html") == [("asv’s pages", "../html")]
     with pytest.raises(UsageError, match="expected a path"):
-        asv_page.links("javascript:alert(1)")
+        files.asv_links("javascript:alert(1)")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.frame.frame import ORIGIN
 from harness.report.cases import origins
-from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -111,5 +111,5 @@ SECTION = Section(
     title="Environment",
     intro="Versions, host, device, and the flags that reached XLA.",
     content=_content,
-    answer=Answer("What was measured", _measured, place=0),
+    answer=(0, "What was measured", _measured),
 )

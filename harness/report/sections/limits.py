@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.differences import shared_names
 from harness.frame.frame import INSTRUMENTS, ordinary
-from harness.report.content import Answer, Column, ColumnKind, Content, Section, Table, plain
+from harness.report.content import Column, ColumnKind, Content, Section, Table, plain
 from harness.verdicts.error_rates import total
 
 if TYPE_CHECKING:
@@ -137,5 +137,5 @@ SECTION = Section(
     title="Limits of the numbers",
     intro="What cannot be trusted, and how the numbers are taken.",
     content=_content,
-    answer=Answer("What cannot be trusted", _doubts, place=3),
+    answer=(3, "What cannot be trusted", _doubts),
 )

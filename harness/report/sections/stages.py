@@ -12,16 +12,7 @@ from harness.frame.tables import typical
 from harness.records.units import seconds_text
 from harness.report import charts
 from harness.report.cases import machine_picks, stages_of
-from harness.report.content import (
-    Answer,
-    Column,
-    ColumnKind,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.stages.registry import names
 
 if TYPE_CHECKING:
@@ -141,5 +132,5 @@ SECTION = Section(
     content=_content,
     missing="No stage was measured with success.",
     command="harness run",
-    answer=Answer("What takes longest", _longest, place=1),
+    answer=(1, "What takes longest", _longest),
 )

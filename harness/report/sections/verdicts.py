@@ -9,16 +9,7 @@ import pandas as pd
 
 from harness.report import charts
 from harness.report.cases import VERDICTS
-from harness.report.content import (
-    Answer,
-    Column,
-    ColumnKind,
-    Content,
-    Figure,
-    Section,
-    Table,
-    plain,
-)
+from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -112,5 +103,5 @@ SECTION = Section(
     content=_content,
     missing="There is no earlier measurement of the same machine to compare with.",
     command="harness run --night NAME",
-    answer=Answer("What changed", _changed, place=2),
+    answer=(2, "What changed", _changed),
 )

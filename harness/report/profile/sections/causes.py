@@ -11,7 +11,7 @@ from harness.profiles.causes.unexplained import CAUSE
 from harness.records.units import counted, seconds_text
 from harness.report import charts
 from harness.report.charts import GREY, ORANGE, VERMILLION
-from harness.report.content import Answer, Content, Figure, Section
+from harness.report.content import Content, Figure, Section
 from harness.report.profile import tables
 from harness.report.profile.tables import Shown
 
@@ -104,5 +104,5 @@ SECTION = Section(
     intro="Each build after a function's first was compared with the build of the same function "
     "that comes nearest. One that no difference explains is called unexplained, never guessed at.",
     content=lambda shown: content(shown.frame("causes")),
-    answer=Answer("What costs most", _dearest, 1),
+    answer=(1, "What costs most", _dearest),
 )

@@ -9,7 +9,7 @@ import pandas as pd
 from harness.profiles.model import Process
 from harness.profiles.tracks import Clock
 from harness.records.units import counted, seconds_text
-from harness.report.content import Answer, Content, Section
+from harness.report.content import Content, Section
 from harness.report.profile import tables
 from harness.report.profile.tables import Shown
 from harness.watch import events
@@ -65,5 +65,5 @@ SECTION = Section(
     title="Processes and environment",
     intro="Where the numbers come from.",
     content=_content,
-    answer=Answer("What was profiled", _profiled, 2),
+    answer=(2, "What was profiled", _profiled),
 )

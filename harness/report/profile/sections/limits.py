@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.profiles.figures import damage, unexplained
 from harness.profiles.model import seconds_of
 from harness.records.units import seconds_text, share_text
-from harness.report.content import Answer, Content, Section
+from harness.report.content import Content, Section
 from harness.report.profile.tables import Shown
 
 PRIVACY = (
@@ -61,5 +61,5 @@ SECTION = Section(
     title="Limits of the numbers",
     intro="Nothing stands out.",
     content=_content,
-    answer=Answer("What to know about the numbers", _known, 3),
+    answer=(3, "What to know about the numbers", _known),
 )

@@ -11,7 +11,7 @@ import pandas as pd
 from harness.profiles.answer.summary import summary
 from harness.records.units import seconds_text, share_text
 from harness.report import charts
-from harness.report.content import Answer, Content, Figure, Section
+from harness.report.content import Content, Figure, Section
 from harness.report.profile import tables
 from harness.report.profile.tables import Shown
 
@@ -98,5 +98,5 @@ SECTION = Section(
     "once, each has its share of that moment. What nothing recorded explains is called "
     "unattributed.",
     content=_content,
-    answer=Answer("In short", _in_short, 0),
+    answer=(0, "In short", _in_short),
 )
