@@ -47,11 +47,7 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
 def one_case(rows: pd.DataFrame, no_axes: Sequence[str] = ADDED) -> list[str]:
     """Return the name under which the page shows a case alone: its workload and axes.
 
-    Scenarios and machines of one case share it.
-
-    Args:
-        rows: as for :func:`full_case_texts`.
-        no_axes: as there.
+    Scenarios and machines of one case share it. Arguments as of :func:`full_case_texts`.
     """
     texts = case_texts(rows, [name for name in axis_columns(rows) if name not in no_axes])
     return [" ".join(filter(None, pair)) for pair in zip(rows["workload"], texts, strict=True)]
@@ -62,10 +58,8 @@ def full_case_texts(
 ) -> list[str]:
     """Return each row's case as text, with the scenario where it is not the usual one.
 
-    Args:
-        rows: with the columns of a frame, of which `no_axes` are none.
-        no_axes: columns that are no axes, besides those of a frame.
-        machine: whether to name it as well, where rows are of several.
+    Columns `no_axes` are no axes, besides those of a frame. With `machine`, rows of several
+    machines name theirs.
     """
     axes = [name for name in axis_columns(rows) if name not in no_axes]
     return case_texts(rows, axes, scenario=True, machine="on " if machine else "")

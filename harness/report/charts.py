@@ -71,9 +71,7 @@ MOST_ROWS = 20
 def time_expression(value: str, digits: str = "") -> str:
     """Return an expression of Vega's for a time as text, in the unit that suits it: `1.23 ms`.
 
-    Args:
-        value: an expression for seconds.
-        digits: how many significant ones, such as `.3`; "" for all.
+    `value` is an expression for seconds, `digits` how many significant ones: `.3`, "" for all.
     """
     short = f"replace(format({value}, '{digits}~s'), regexp('([a-zµ]?)$'), ' $1s')"
     return f"abs({value}) >= 1 ? format({value}, '{digits}~r') + ' s' : {short}"

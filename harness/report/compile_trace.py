@@ -11,13 +11,9 @@ from harness.program.compiler.tree import CompileEvent
 
 
 def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
-    """Return what a file in Google's Trace Event Format holds of a compile.
+    """Return what a file in Google's Trace Event Format holds of a compile, as XLA told it.
 
     An event is of the category that its group is. Times are microseconds since it began.
-
-    Args:
-        events: of one compile, as XLA told them.
-        label: what was compiled, for which target.
     """
     root = tree.build(events)
     threads: dict[str, list[Slice]] = {}

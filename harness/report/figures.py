@@ -83,11 +83,8 @@ def history(points: pd.DataFrame, found: pd.DataFrame) -> tuple[Any, int]:
     """Return an altair chart of the first :data:`PANELS` series, and how many there are in all.
 
     Series with change points come first, the newest first. Bars are the points' intervals, which do
-    not contain what differs from night to night.
-
-    Args:
-        points: of :func:`harness.verdicts.history.series`.
-        found: of :func:`harness.history` of the same frame.
+    not contain what differs from night to night. `points` and `found` are of
+    :func:`harness.verdicts.history.series` and :func:`harness.history` of the same frame.
     """
     shown = list(dict.fromkeys([*found["series"], *points["series"]]))
     panels = [

@@ -105,14 +105,9 @@ def _says_nothing(values: pd.Series) -> bool:
 def table(
     name: str, caption: str, frame: pd.DataFrame, first: Sequence[str] = (), most: int = MOST
 ) -> Table:
-    """Return a frame as a table of its first rows; columns without a value are left out.
+    """Return a frame, whose columns end in their unit, as a table of its `most` first rows.
 
-    Args:
-        name: the table's.
-        caption: the table's.
-        frame: any whose columns end in their unit.
-        first: columns that stand in front.
-        most: rows that are kept.
+    Columns `first` stand in front; others without a value are left out.
     """
     if {"file", "line"} <= set(frame.columns):
         places = [line_text(*at) for at in zip(frame["file"], frame["line"], strict=True)]

@@ -126,12 +126,7 @@ def chart(inside: Inside, label: str, width: int) -> Any:
     """Return an altair chart: a bar per pass and place, as wide as its share of the wall time.
 
     What is inside of a pass stands under it, the longest first; the bare rest is its own time. The
-    wheel and a drag zoom.
-
-    Args:
-        inside: of a compile.
-        label: what was compiled, for which target.
-        width: in pixels; 0 for that of the page.
+    wheel and a drag zoom. `width` is in pixels, 0 for that of the page.
     """
     data = pd.DataFrame(_bars(inside.tree, 0.0, 0, LEAST * inside.wall_s))
     shown = [group for group in tree.GROUPS if group in set(data["group"])]

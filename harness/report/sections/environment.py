@@ -33,7 +33,7 @@ def _content(measured: Measured) -> Content:
                 "versions": _versions(part, about),
                 "host": _host(about),
                 "device": str(about.get("device", "")),
-                "flags": _flags(about),
+                "flags": ", ".join(f"{n}={v}" for n, v in (about.get("flags") or {}).items()),
                 "effort": origin["effort"],
                 "n_processes": float(part["n_processes"].max()),
                 "cases": float(part["case_number"].nunique()),
@@ -71,22 +71,10 @@ def _versions(part: pd.DataFrame, about: Mapping[str, Any]) -> str:
 
 def _host(about: Mapping[str, Any]) -> str:
     host = about.get("host") or {}
-    ram = host.get("ram_bytes")
-    return ", ".join(
-        filter(
-            None,
-            [
-                str(host.get("cpu", "")),
-                f"{host['cores']} cores" if host.get("cores") else "",
-                f"{ram / 2**30:.0f} GiB" if ram else "",
-                str(host.get("system", "")),
-            ],
-        )
-    )
-
-
-def _flags(about: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in (about.get("flags") or {}).items())
+    cores, ram = host.get("cores"), host.get("ram_bytes")
+    parts = [str(host.get("cpu", "")), f"{cores} cores" if cores else ""]
+    parts += [f"{ram / 2**30:.0f} GiB" if ram else "", str(host.get("system", ""))]
+    return ", ".join(filter(None, parts))
 
 
 def _measured(measured: Measured) -> tuple[str, ...]:
