@@ -1,14 +1,20 @@
-"""What asv imports and forks: it must know nothing of a JAX backend."""
+"""What asv imports, forks and shows: it must know nothing of a JAX backend."""
 
 import subprocess
 import sys
 
 import pytest
+from asv_runner.benchmarks.mark import SkipNotImplemented
 
+from harness.asv import suite
 from harness.asv.call import AsvCall
+from harness.asv.metrics import answers as answers_of
 from harness.asv.verbs import call_of
-from harness.declare.workload import Case, Workload, enumerate_cases, spec
+from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
+from harness.program.facts import Facts
 from tests.asv.project import SCALE, Project
+from tests.frame.comparisons import xla
+from tests.frame.trees import failed, record
 
 ANEW = {"since_ms": 5}
 """What is measured anew, whatever there is."""
@@ -52,8 +58,6 @@ def test_importing_the_benchmarks_and_reading_results_wakes_no_backend(tmp_path)
 
 
 def test_asv_has_the_names_of_what_is_no_plain_value():
-    from harness.asv import suite
-
     class Sized(Workload):
         sweep = {"size": {"S": {"n": 1}, "M": {"n": 2}}, "activation": {"abs": abs}}
         targets = ("cpu",)
@@ -69,7 +73,6 @@ def test_asv_has_the_names_of_what_is_no_plain_value():
 
 
 def test_installing_twice_attaches_once():
-    from harness.asv import suite
     from harness.declare import workload
 
     hooks = len(workload.declaration_hooks)
@@ -109,27 +112,95 @@ def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_bench_selects_the_cases_that_asv_will_ask_for():
-    from harness import Workload, spec
+class Product(Workload):
+    sweep = {"size": [8, 16]}
+    precisions = ("ieee", "tf32")
+    targets = ("cpu",)
 
-    class Sized(Workload):
-        sweep = {"size": [8, 16]}
+    def inputs(self, size):
+        return spec((size, size)), spec((size, size))
 
-        def inputs(self, size):
-            return spec((size,))
+    @staticmethod
+    def function(x, y):
+        return x @ y
 
-        @staticmethod
-        def function(x):
-            return x
 
-    cases = [Case({"size": size}, "forward", target) for size in (8, 16) for target in ("cpu",)]
+def answers(*records):
+    for one in records:
+        one.workload = name_of(Product)
+    return answers_of(Product, list(records))
 
-    def selected(*bench):
-        call = AsvCall(bench=bench)
-        return [case.axes["size"] for case in cases if call.selects(Sized, case)]
 
-    assert selected() == [8, 16]
-    assert selected("Sized") == [8, 16]
-    assert selected(r"track_compile\(16") == [16]
-    assert selected("nothing", r"\(8, 'forward', 'cpu'\)$") == [8]
-    assert selected("Other") == []
+def of(case, process=0, **fields):
+    about = {"axes": dict(case.axes), "precision": case.precision, "key": case.id}
+    return record(process, **about, **fields)
+
+
+CASES = list(enumerate_cases(Product))
+
+
+def look_up(found, stage, case=CASES[0]):
+    return suite.look_up(Product, found, stage, tuple(case.coordinates.values()))
+
+
+def test_a_fact_on_which_processes_agree_is_one_value():
+    facts = Facts(launches=3, flops=2.5)
+    found = answers(of(CASES[0], 0, facts=facts), of(CASES[0], 1, facts=facts), of(CASES[0], 2))
+    assert look_up(found, "launches") == {"samples": [3.0], "number": 1}
+    assert look_up(found, "flops") == {"samples": [2.5], "number": 1}
+
+
+def test_a_fact_on_which_processes_disagree_fails_with_both():
+    found = answers(
+        of(CASES[0], 0, facts=Facts(launches=3)), of(CASES[0], 1, facts=Facts(launches=4))
+    )
+    with pytest.raises(suite.MeasurementFailed, match="launches is 3, 4"):
+        look_up(found, "launches")
+
+
+def test_a_fact_that_nobody_knows_is_not_available():
+    found = answers(of(CASES[0], facts=Facts(launches=3)))
+    with pytest.raises(SkipNotImplemented, match="neither JAX nor the back end"):
+        look_up(found, "code_bytes")
+
+
+def test_a_case_that_failed_has_failed_facts():
+    case = CASES[0]
+    found = answers(failed(axes=dict(case.axes), precision=case.precision, reason="ValueError: no"))
+    with pytest.raises(suite.MeasurementFailed, match="ValueError: no"):
+        look_up(found, "launches")
+
+
+def test_a_workload_that_is_only_measured_with_a_cache_has_the_facts_of_a_cold_one():
+    found = answers(of(CASES[0], scenario="cold", facts=Facts(launches=3)))
+    assert look_up(found, "launches")["samples"] == [3.0]
+
+
+def test_precisions_are_cases_of_their_own():
+    records = [of(case, facts=Facts(launches=n)) for n, case in enumerate(CASES)]
+    found = answers(*records)
+    assert [look_up(found, "launches", case)["samples"] for case in CASES] == [[0], [1], [2], [3]]
+    assert suite.case_at(Product, (16, "tf32", "forward", "cpu")) == Case(
+        {"size": 16}, "forward", "cpu", "tf32"
+    )
+
+
+def test_a_comparison_is_no_ordinary_measurement():
+    (side,) = xla([1e3], axes={"size": 8}, precision="ieee")
+    assert answers(side)["cases"] == {}
+
+
+@pytest.mark.parametrize(
+    ("bench", "chosen"),
+    [
+        ([], CASES),
+        (["Product"], CASES),
+        ([r"track_compile\(16"], CASES[2:]),
+        (["nothing", r"\(8, 'ieee', 'forward', 'cpu'\)$"], CASES[:1]),
+        (["Other"], []),
+        ([r"track_facts\('launches', 16, 'tf32', 'forward', 'cpu'\)"], CASES[3:]),
+    ],
+)
+def test_bench_selects_the_cases_that_asv_will_ask_for(bench, chosen):
+    call = AsvCall(bench=tuple(bench))
+    assert [case for case in CASES if call.selects(Product, case)] == chosen
