@@ -1,11 +1,14 @@
-"""Every example of the pages is run, or says why not."""
+"""Every example of the pages is run, or says why not; figures are of the committed results."""
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.docs import examples, pages
 from tests.docs.transcript import PAGE as TRANSCRIPT
 
@@ -57,3 +60,24 @@ def test_a_mark_belongs_to_the_block_below_it():
 def test_the_pages_are_those_of_the_repository():
     assert "README.md" in PAGES
     assert all(Path(pages.ROOT, page).is_file() for page in PAGES)
+
+
+SHOWN = [
+    (block, said)
+    for block, said in itertools.pairwise(pages.blocks("docs/figures.md"))
+    if block.runs == "sh" and said.language == "text"
+]
+
+
+def test_both_tables_of_the_figures_are_looked_at():
+    assert [block.text.split()[1] for block, _ in SHOWN] == ["compare", "show"]
+
+
+@pytest.mark.parametrize(("block", "shown"), SHOWN, ids=lambda block: block.text.split()[1])
+def test_what_the_page_of_figures_shows_is_said_today(block, shown, tmp_path):
+    results = ("-r", pages.ROOT / "results")
+    done = forks.harness(*block.text.split()[1:], *results, cwd=tmp_path)
+    said = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    for line in shown.text.splitlines():
+        words = re.escape(" ".join(line.split())).replace("…", ".*")
+        assert any(re.match(words, one) for one in said), line
