@@ -29,7 +29,7 @@ from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.frame.asv_results import FORMAT
 from harness.records.files import OWN
 from harness.records.printable import printable
-from harness.records.schema import case_of
+from harness.records.schema import Record, case_of
 from harness.records.store import Store
 
 Cells = dict[str, Any]
@@ -84,7 +84,8 @@ def _converted(
 ) -> tuple[dict[str, Any], str]:
     benchmarks = _unpacked(found)
     before = Counter(_values(benchmarks))
-    held = _facts_of(file)
+    records = Store(file.parent / "records" / f"{file.stem}.jsonl").read()
+    held = _facts_of(records)
     workloads: dict[str, dict[str, Cells]] = {}
     new: dict[str, Cells] = {}
     for name, cells in benchmarks.items():
@@ -99,15 +100,14 @@ def _converted(
         targets = _targets_with_values([*metrics.values(), *facts.values()])
         if facts:
             axes = names.get(f"{workload}.track_{next(iter(facts))}", [])
-            own = [
-                (one, held.get((one[0], _case(axes, one[1]), one[2]), ()))
-                for one in _values(
-                    {f"{workload}.track_{name}": cells for name, cells in facts.items()}
-                )
-            ]
-            if all(value[3] in known for value, known in own):
+            named = {f"{workload}.track_{name}": cells for name, cells in facts.items()}
+            own = list(_values(named))
+            if all(
+                value in held.get((workload, _case(axes, point), fact), ())
+                for _, point, fact, value in own
+            ):
                 left += len(own)
-                before.subtract(value for value, _ in own)
+                before.subtract(own)
             else:
                 metrics["facts"] = _joined(facts)
         for metric, cells in metrics.items():
@@ -116,7 +116,7 @@ def _converted(
     missing = +before - Counter(_values(new))
     if missing:
         raise StoreError(f"{file} would lose {len(missing)} values, such as {next(iter(missing))}.")
-    versions = _versions(file, found)
+    versions = _versions(records, found["env_name"])
     columns = found["result_columns"]
     results = {name: _packed(cells, columns) for name, cells in new.items()}
     said = f"{sum(Counter(_values(new)).values())} values kept, {left} facts left to the records"
@@ -128,22 +128,18 @@ def _converted(
     }, said
 
 
-def _versions(file: Path, found: Mapping[str, Any]) -> dict[str, str]:
+def _versions(records: Sequence[Record], env: str) -> dict[str, str]:
     """Return what is known of jax and jaxlib: by records, or by the environment's name."""
-    for record in Store(_records_of(file)).read()[:1]:
-        return {"jax": record.jax, "jaxlib": record.jaxlib}
-    named = re.match(r"existing-py[\d.]+-jax([^-]+)", found["env_name"])
+    if records:
+        return {"jax": records[0].jax, "jaxlib": records[0].jaxlib}
+    named = re.match(r"existing-py[\d.]+-jax([^-]+)", env)
     return {"jax": named[1]} if named else {}
 
 
-def _records_of(file: Path) -> Path:
-    return file.parent / "records" / f"{file.stem}.jsonl"
-
-
-def _facts_of(file: Path) -> dict[tuple[str, str, str], set[float]]:
-    """Return the facts that records beside a file hold, by workload, case and fact."""
+def _facts_of(records: Sequence[Record]) -> dict[tuple[str, str, str], set[float]]:
+    """Return the facts that records hold, by workload, case and fact."""
     held: dict[tuple[str, str, str], set[float]] = {}
-    for record in Store(_records_of(file)).read():
+    for record in records:
         for fact in FACT_METRICS if record.facts else ():
             value = getattr(record.facts, fact)
             if value is not None:
@@ -240,19 +236,11 @@ def _listed(
     for name, one in about.items():
         workload, _, metric = name.rpartition(".track_")
         if metric in FACT_METRICS:
-            together = f"{workload}.track_facts"
-            if together not in shown or together in listed:
+            name = f"{workload}.track_facts"
+            if name not in shown or name in listed:
                 continue
-            name, one = (
-                together,
-                {
-                    **one,
-                    "name": together,
-                    "unit": "",
-                    "param_names": ["fact", *one["param_names"]],
-                    "params": [next(iter(shown[together].values()))[0], *one["params"]],
-                },
-            )
+            one = {**one, "name": name, "unit": "", "param_names": ["fact", *one["param_names"]]}
+            one["params"] = [next(iter(shown[name].values()))[0], *one["params"]]
         if name in shown and (metric in METRICS or metric == "facts") and one["params"]:
             *axes, own = one["params"]
             there = {target for params in shown[name].values() for target in params[-1]}
@@ -264,9 +252,9 @@ def _listed(
 def _read(file: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = load_json(str(file))
+    except FileNotFoundError:
+        return {}
     except (OSError, ValueError, UserError) as error:
-        if isinstance(error, FileNotFoundError):
-            return {}
         raise StoreError(f"{file} cannot be read: {error}. Nothing is changed.") from error
     return found
 

@@ -123,22 +123,21 @@ def _commit(call: AsvCall, repo: Path, results: Path) -> Commit:
     return head if found.hash == head.hash else found if found.hash else Commit(built or "")
 
 
-def why_not(stage: str, case: Case) -> str:
-    """Return why a figure cannot be profiled, "" where it can."""
-    if stage not in CASE_STAGES:
-        profiled = ", ".join(CASE_STAGES)
-        return f"{stage} is no work of this process; asv's profiler sees {profiled}"
-    if targets.find(case.target).compile_only:
-        return f"{case.target} is compiled for in processes with an environment of its own"
-    return ""
-
-
 def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], float]:
     """Do what comes before a stage in this process, and return what takes the stage once.
 
     That is the stage as it is measured, the loop over calls of `execute` included; it returns the
-    seconds inside the clock.
+    seconds inside the clock. Where there is nothing for a profiler to see, it says so instead.
     """
+    reason = ""
+    if stage not in CASE_STAGES:
+        profiled = ", ".join(CASE_STAGES)
+        reason = f"{stage} is no work of this process; asv's profiler sees {profiled}"
+    elif targets.find(case.target).compile_only:
+        reason = f"{case.target} is compiled for in processes with an environment of its own"
+    if reason:
+        print(f"harness: nothing to profile: {reason}.", file=sys.stderr)
+        return lambda: 0.0
     jax.config.update("jax_platforms", targets.find(case.target).platforms)
     if workload.x64:
         jax.config.update("jax_enable_x64", True)

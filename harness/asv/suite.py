@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import linecache
-import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -128,27 +127,13 @@ def _reader(metric: str) -> Callable[..., Any]:
         found = {"samples": [], "number": 1} if call.profile == "profile" else None
         found = found or look_up(type(self), answers, stage, case_params)
         if call.profile:
-            work = _work(type(self), stage, case_params)
+            from harness.asv.measure import work_of  # other readers, a process each, need none
+
+            work = work_of(type(self), case_at(type(self), case_params), stage)
         return found
 
     track.__name__ = f"track_{metric}"
     return track
-
-
-def _work(workload: type[Workload], stage: str, params: tuple[Any, ...]) -> Callable[[], float]:
-    """Return what asv's profiler is to see of a figure; says so where there is nothing to see."""
-    measuring, case = _measuring(), case_at(workload, params)
-    if reason := measuring.why_not(stage, case):
-        print(f"harness: nothing to profile: {reason}.", file=sys.stderr)
-        return lambda: 0.0
-    work: Callable[[], float] = measuring.work_of(workload, case, stage)
-    return work
-
-
-def _measuring() -> Any:
-    from harness.asv import measure  # readers, a process each, need nothing of it
-
-    return measure
 
 
 def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple[Any, ...]) -> Any:
@@ -199,8 +184,9 @@ def _setup_cache(workload: type[Workload]) -> Callable[[], Answer]:
     """
 
     def setup_cache() -> Answer:
-        answer: Answer = _measuring().measure(workload)
-        return answer
+        from harness.asv.measure import measure
+
+        return measure(workload)
 
     try:
         line = source_lines(workload)[1]

@@ -31,13 +31,17 @@ VERDICT_COLOURS = {
     "incomparable": GREY,
 }
 
+_TEXT = {
+    **{"labelColor": "currentColor", "labelFontSize": 12},
+    **{"titleColor": "currentColor", "titleFontSize": 12},
+}
+
 CONFIG: dict[str, Any] = {
     "background": None,
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
     "axis": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
+        **_TEXT,
         "titleFontWeight": "normal",
         "titleOpacity": 0.75,
         "domainColor": "currentColor",
@@ -46,18 +50,8 @@ CONFIG: dict[str, Any] = {
         "tickOpacity": 0.3,
         "gridColor": "currentColor",
         "gridOpacity": 0.12,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
     },
-    "legend": {
-        "labelColor": "currentColor",
-        "titleColor": "currentColor",
-        "orient": "top",
-        "columns": 8,
-        "symbolType": "square",
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-    },
+    "legend": {**_TEXT, "orient": "top", "columns": 8, "symbolType": "square"},
     "text": {"color": "currentColor"},
     "rule": {"color": "currentColor"},
 }
