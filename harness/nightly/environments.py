@@ -60,22 +60,23 @@ class Runner:
         Returns:
             128 + N where signal N killed it.
         """
-        code = self._once(command, log, variables)
-        return self._once(command, log, variables) if code > 128 + signal.SIGINT else code
+        log.parent.mkdir(parents=True, exist_ok=True)
+        there = {**os.environ, **(variables or {})}
+        code = 0
+        for _ in range(2):
+            with (
+                log.open("ab") as out,
+                Child(command, there, cwd=self.cwd, log=out, kept=True) as child,
+            ):
+                code = child.wait()
+            code = 128 - code if code < 0 else code
+            if code <= 128 + signal.SIGINT:
+                break
+        return code
 
     def harness(self, command: str, *arguments: str, log: Path) -> int:
         """Run a command of this harness, and return its exit code."""
         return self.run([sys.executable, "-m", "harness", command, *arguments], log)
-
-    def _once(self, command: Sequence[str], log: Path, variables: Mapping[str, str] | None) -> int:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        there = {**os.environ, **(variables or {})}
-        with (
-            log.open("ab") as out,
-            Child(command, there, cwd=self.cwd, log=out, kept=True) as child,
-        ):
-            code = child.wait()
-        return 128 - code if code < 0 else code
 
 
 def last_line(log: Path) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -136,16 +137,16 @@ class Night(msgspec.Struct):
         """How long its steps took."""
         return sum(step.seconds for step in self.steps.values())
 
-    def good(self, environment: str) -> bool:
-        """Tell whether later nights may be compared with one environment of this one.
+    def good(self, environment: str) -> Environment | None:
+        """Return an environment if later nights may be compared with it.
 
         The night is finished, and every case that was declared has a record: also one that failed,
         for a case that fails every night must not end all comparing.
         """
-        return self.exit_code is not None and any(
-            found.name == environment and found.rows is not None and not found.rows.missing
-            for found in self.measured()
-        )
+        for found in self.measured() if self.exit_code is not None else ():
+            if found.name == environment and found.rows and not found.rows.missing:
+                return found
+        return None
 
     def slower(self) -> int:
         """Return how many rows and stages are slower than on the last good night.
@@ -260,30 +261,28 @@ class Nights:
 
     def last_like(self, before: Night) -> Night | None:
         """Return the last finished night that was asked for the same."""
+        asked = operator.attrgetter("effort", "bench", "asked", "without")
+        found = (one for one in self.all() if one.finished_at_ms and asked(one) == asked(before))
+        return max(found, key=lambda one: one.started_at_ms, default=None)
 
-        def asked(night: Night) -> tuple[object, ...]:
-            return night.effort, night.bench, night.asked, night.without
+    def last_good(self, before: Night, environment: str) -> tuple[Night, Environment] | None:
+        """Return the night to compare an environment with, and what it measured in it.
 
-        found = [one for one in self.all() if one.finished_at_ms and asked(one) == asked(before)]
-        return found[-1] if found else None
-
-    def last_good(self, before: Night, environment: str) -> Night | None:
-        """Return the night to compare an environment with: good, and not noisy.
+        It is good, and not noisy.
 
         It had the same effort and the same choice of benchmarks: one that measured a few of them
         by hand says nothing of the others. Where all of them are noisy, the newest of those.
         """
         candidates = [
-            night
+            (night, found)
             for night in self.all()
             if night.night != before.night
             and night.started_at_ms < before.started_at_ms
             and (night.effort, night.bench) == (before.effort, before.bench)
-            and night.good(environment)
+            and (found := night.good(environment))
         ]
-        quiet = [night for night in candidates if not night.noisy]
-        chosen = quiet or candidates
-        return chosen[-1] if chosen else None
+        quiet = [(night, found) for night, found in candidates if not night.noisy]
+        return next(reversed(quiet or candidates), None)
 
     def shortfall(self, night: Night, environment: Environment) -> tuple[str, list[str]]:
         """Return the last good night, "" for none, and the workloads that had more ok rows then.
@@ -293,9 +292,8 @@ class Nights:
         before = self.last_good(night, environment.name)
         if before is None or environment.rows is None:
             return "", []
-        old = next(one.rows for one in before.measured() if one.name == environment.name)
-        now = environment.rows.ok_by_workload
-        return before.night, [
+        now, old = environment.rows.ok_by_workload, before[1].rows
+        return before[0].night, [
             f"{workload}: {now.get(workload, 0)} ok rows, {number} before"
             for workload, number in sorted(old.ok_by_workload.items() if old else ())
             if now.get(workload, 0) < number

@@ -8,11 +8,11 @@ from typing import Any
 
 from harness.errors import ExitCode
 from harness.frame.tables import case_text
-from harness.nightly.state import ENDS, Environment, Night, Nights, Verdicts
+from harness.nightly.state import ENDS, Night, Nights, Verdicts
 from harness.nightly.verdicts import read_rows
 from harness.records.files import OWN, own_file
 from harness.records.printable import escaped, table_lines
-from harness.records.units import seconds_text
+from harness.records.units import counted, seconds_text
 from harness.verdicts.history.change_points import COLUMNS as CHANGE_COLUMNS
 from harness.verdicts.history.steps import NEW
 from harness.verdicts.judge import COLUMNS as VERDICT_COLUMNS
@@ -28,9 +28,11 @@ TOLD = (BROKEN, SLOWER, FASTER)
 def render(night: Night, nights: Nights) -> str:
     """Return the summary of a night."""
     own = nights.own(night.night)
+    number = sum(len(one.programs) for one in night.verdicts if one.kind == "night")
+    other = f", another program in {counted(number, 'case')}" if number else ""
     parts = [
         f"# Night {night.night} on {escaped(night.machine)}",
-        f"**{ENDS[ExitCode(night.exit_code or 0)]}{_programs(night)}** (exit code "
+        f"**{ENDS[ExitCode(night.exit_code or 0)]}{other}** (exit code "
         f"{night.exit_code}) · commit `{night.commit[:8]}` · effort {escaped(night.effort)} "
         f"· harness {night.harness}",
     ]
@@ -49,12 +51,6 @@ def render(night: Night, nights: Nights) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _programs(night: Night) -> str:
-    """Return how many programs are other ones than in the last good night, "" for none."""
-    number = sum(len(one.programs) for one in night.verdicts if one.kind == "night")
-    return f", another program in {number} case{'' if number == 1 else 's'}" if number else ""
-
-
 def issue(night: Night, nights: Nights) -> str:
     """Return what an issue about a bad night says: what is slower or broken; "" without."""
     if not night.slower() and not night.broken():
@@ -69,17 +65,15 @@ def issue(night: Night, nights: Nights) -> str:
 
 def _environments(night: Night) -> str:
     head = ("environment", "versions", "name", "ok rows", "failed", "skipped", "cases")
-    return _table(head, map(_environment_line, night.environments))
-
-
-def _environment_line(found: Environment) -> Sequence[str]:
-    versions = ", ".join(f"{k} {v}" for k, v in found.versions.items()) or "not made"
-    rows = found.rows
-    if rows is None:
-        return found.name, versions, found.env, "", "", "", ""
-    cases = f"{rows.declared_cases - len(rows.missing)} of {rows.declared_cases}"
-    numbers = rows.ok, rows.failed + rows.refused, rows.skipped
-    return found.name, versions, found.env, *map(str, numbers), cases
+    lines = []
+    for found in night.environments:
+        versions = ", ".join(f"{k} {v}" for k, v in found.versions.items()) or "not made"
+        numbers: list[object] = [""] * 4
+        if rows := found.rows:
+            cases = f"{rows.declared_cases - len(rows.missing)} of {rows.declared_cases}"
+            numbers = [rows.ok, rows.failed + rows.refused, rows.skipped, cases]
+        lines.append([found.name, versions, found.env, *map(str, numbers)])
+    return _table(head, lines)
 
 
 def _heading(verdicts: Verdicts) -> str:

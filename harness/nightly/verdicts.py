@@ -101,10 +101,8 @@ def pairs(nights: Nights, night: Night) -> list[tuple[str, Measured, Measured]]:
     """Return what is to be compared: the kind, what was before, and what is now."""
     found: list[tuple[str, Measured, Measured]] = []
     for now in night.measured():
-        before = nights.last_good(night, now.name)
-        if before is not None:
-            old = next(one for one in before.measured() if one.name == now.name)
-            found.append(("night", (before, old), (night, now)))
+        if before := nights.last_good(night, now.name):
+            found.append(("night", before, (night, now)))
     releases = sorted(
         (one for one in night.measured() if "dev" not in one.versions["jax"]),
         key=lambda one: release_numbers(one.versions["jax"]),

@@ -124,17 +124,14 @@ def test_a_night_is_compared_with_the_last_good_one(nights):
     now = night("now", code=None)
     nights.save(now)
     nights.save(night("later", hours_ago=-1))
-    found = nights.last_good(now, "installed")
-    assert found is not None
-    assert found.night == "quiet"
+    before, environment = nights.last_good(now, "installed")
+    assert (before.night, environment.name) == ("quiet", "installed")
     assert nights.last_good(now, "newest") is None
 
 
 def test_a_noisy_night_is_compared_with_where_there_is_no_other(nights):
     nights.save(night("noisy", hours_ago=80, steps={"probe": StepOutcome("noisy")}))
-    found = nights.last_good(night("now"), "installed")
-    assert found is not None
-    assert found.noisy
+    assert nights.last_good(night("now"), "installed")[0].noisy
 
 
 @pytest.mark.parametrize(

@@ -185,21 +185,21 @@ def test_what_differs_between_the_environments_stands_above(compare, tmp_path, f
     assert "From A to B" not in compare(*BOTH, tree(tmp_path / "same"))[1]
 
 
-@pytest.fixture
-def many(tmp_path):
-    """A tree with 50 cases of two stages: the first becomes slower, the second stays."""
-    for commit, factor in ((COMMIT, 1.0), (OTHER, 1.3)):
-        for size in range(50):
+def many(folder, cases, change):
+    """Return a tree of cases of two stages: `compile` changes as a function of size says."""
+    for commit in (COMMIT, OTHER):
+        for size in range(cases):
             case = records(commit=commit, axes={"size": size}, stages=("trace", "compile"))
-            for one in case:
-                samples = one.stages["compile"].samples_ns
-                one.stages["compile"].samples_ns = [factor * ns for ns in samples]
-            Store(store_path(tmp_path, "box", commit, case[0].env)).append(case)
-    return tmp_path
+            for one in case if commit == OTHER else ():
+                taken = one.stages["compile"]
+                taken.samples_ns = [change(size) * ns for ns in taken.samples_ns]
+            Store(store_path(folder, "box", commit, case[0].env)).append(case)
+    return folder
 
 
-def test_many_rows_begin_with_an_overview_by_stage(compare, many, monkeypatch):
-    code, out, _ = compare(*BOTH, many)
+def test_many_rows_begin_with_an_overview_by_stage(compare, tmp_path, monkeypatch):
+    folder = many(tmp_path, 50, lambda size: 1.3)
+    code, out, _ = compare(*BOTH, folder)
     headings, trace, compiled = (re.split(r"  +", line.strip()) for line in out.splitlines()[3:6])
 
     counted = ["slower", "faster", "same", "unsure"]
@@ -213,11 +213,11 @@ def test_many_rows_begin_with_an_overview_by_stage(compare, many, monkeypatch):
     assert out.startswith("compile as a whole slower; 50 slower, 50 same")
     assert "compile as a whole: slower. 30 % slower in most of 50 cases" in out
     assert "Not listed: 30 more slower, 50 same; `--all` lists all." in out
-    everything = compare(*BOTH, many, "--all")[1]
+    everything = compare(*BOTH, folder, "--all")[1]
     assert len(everything.splitlines()) > len(out.splitlines()) + 50
 
     monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
-    text = compare(*BOTH, many, "--format", "markdown")[1]
+    text = compare(*BOTH, folder, "--format", "markdown")[1]
     assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| slower \| 50 \| 0 \| 0 \| 0 \|", text)
     assert text.index("| stage |") < text.index("### Slower")
     assert markdown.CUT in text
@@ -243,17 +243,9 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio(monkeypa
 
 
 def test_a_comment_has_room_for_all_of_its_tables_together(compare, tmp_path, monkeypatch):
-    for commit, factor in ((COMMIT, 1.0), (OTHER, 2.0)):
-        for size in range(40):
-            case = records(commit=commit, axes={"size": size}, stages=("trace", "compile"))
-            for one in case:
-                samples = one.stages["compile"].samples_ns
-                change = factor if size % 2 else 1 / factor
-                one.stages["compile"].samples_ns = [change * ns for ns in samples]
-            Store(store_path(tmp_path, "box", commit, case[0].env)).append(case)
-
+    folder = many(tmp_path, 40, lambda size: 2.0 if size % 2 else 0.5)
     monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
-    text = compare(*BOTH, tmp_path, "--format", "markdown")[1]
+    text = compare(*BOTH, folder, "--format", "markdown")[1]
     assert "### Slower" in text
     assert "### Faster" in text
     assert len(text) < 5_200
