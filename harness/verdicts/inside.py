@@ -166,29 +166,26 @@ def _times(records: Iterable[Record]) -> CompileTimes | None:
 
 
 def _change(workload: str, case: str, a: CompileTimes, b: CompileTimes) -> CompileChange:
-    before, after = _seconds(a), _seconds(b)
+    before, after = (
+        {(one.group, one.part, one.name): one.threads_s for one in (*times.groups, *times.passes)}
+        for times in (a, b)
+    )  # the name of a whole group is ""
     changed = {key: after.get(key, 0.0) - before.get(key, 0.0) for key in {**before, **after}}
     found = []
     for (group, part, name), change in changed.items():
         if name:
             continue
-        shares = {
-            key[2]: one / change
+        shares = [
+            (one / change, key[2])
             for key, one in changed.items()
             if change and key[2] and key[:2] == (group, part)
-        }
-        most = max(shares, key=lambda one: shares[one], default="")
-        name = most if most and shares[most] >= NAMED else ""
+        ]
+        most, name = max(shares, key=lambda one: one[0], default=(0.0, ""))
         a_s, b_s = (one.get((group, part, ""), 0.0) for one in (before, after))
-        found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, name))
+        named = name if most >= NAMED else ""
+        found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
     found.sort(key=lambda one: -abs(one.share))
     return CompileChange(workload, case, a.threads_s, b.threads_s, found)
-
-
-def _seconds(times: CompileTimes) -> dict[tuple[str, str, str], float]:
-    """Return the seconds of all threads by group, part and pass; "" is the whole group."""
-    both = (*times.groups, *times.passes)
-    return {(one.group, one.part, one.name): one.threads_s for one in both}
 
 
 def _percent(share: float) -> str:

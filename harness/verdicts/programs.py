@@ -66,21 +66,19 @@ def by_case(pairs: Pairs) -> pd.DataFrame:
 
 def _about(pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return what is known of one case, of the pairs of its stages."""
-    found: dict[str, Any] = {"program": next(filter(None, map(_program, pairs)), "")}
+    other = (
+        facts_difference(a, b) or UNTOLD
+        for a, b in pairs
+        if a and b and rules.program_of(a, b) == "differs"
+    )
+    found: dict[str, Any] = {"program": next(other, "")}
     for fact in _CALLS:
         for number, side in enumerate("ab"):
-            sides = (pair[number] for pair in pairs)
-            known = [row[fact] for row in sides if row is not None and row.get(fact) is not None]
-            found[f"{fact}_{side}"] = next((one for one in known if one == one), None)
+            values = (row.get(fact) for row in (pair[number] for pair in pairs) if row)
+            known = (one for one in values if one is not None and one == one)
+            found[f"{fact}_{side}"] = next(known, None)
     verdict, reason = _verdict(pairs)
     return found | {"verdict": verdict, "reason": reason}
-
-
-def _program(pair: Pair) -> str:
-    a, b = pair
-    if a is None or b is None or rules.program_of(a, b) != "differs":
-        return ""
-    return facts_difference(a, b) or UNTOLD
 
 
 def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
@@ -157,7 +155,7 @@ def left_out(frame: pd.DataFrame) -> Iterator[str]:
     """Yield why cases are not comparable by counts, each reason once with how many it is of."""
     own = frame[frame["verdict"] == rules.INCOMPARABLE]
     for reason, number in own["reason"].value_counts().items():
-        yield f"Not compared by counts: {number} case{'' if number == 1 else 's'}: {reason}."
+        yield f"Not compared by counts: {counted(number, 'case')}: {reason}."
 
 
 def document(frame: pd.DataFrame) -> dict[str, Any]:

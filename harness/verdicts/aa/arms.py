@@ -66,26 +66,21 @@ def injections(given: Sequence[str], effort: str) -> list[Effects]:
         return [usual_effects(one) for one in efforts]
     arms: list[Effects] = []
     for text in given:
-        stage, effect = _effect(text)
+        stage, _, value = text.partition("=")
+        try:
+            effect = float(value)
+        except ValueError:
+            effect = 0.0
+        if stage not in LENGTHENED or not 0 < effect <= 100:
+            raise UsageError(
+                f"--effect {text!r}: expected STAGE=EFFECT, such as compile=0.2 for a fifth more "
+                f"time; the stages are {', '.join(LENGTHENED)}."
+            )
         arm = next((arm for arm in arms if stage not in arm), None)
         if arm is None:
             arms.append(arm := {})
         arm[stage] = effect
     return arms
-
-
-def _effect(text: str) -> tuple[str, float]:
-    stage, _, value = text.partition("=")
-    try:
-        effect = float(value)
-    except ValueError:
-        effect = 0.0
-    if stage not in LENGTHENED or not 0 < effect <= 100:
-        raise UsageError(
-            f"--effect {text!r}: expected STAGE=EFFECT, such as compile=0.2 for a fifth more time; "
-            f"the stages are {', '.join(LENGTHENED)}."
-        )
-    return stage, effect
 
 
 def folder_of(results: Path, machine: str) -> Path:
