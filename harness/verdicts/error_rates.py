@@ -169,22 +169,17 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     for path in (own_file(folder, name) for name in own_names(folder)):
         try:
             rates = json_file.read(path, ErrorRates)
+            if not 1 <= rates.schema <= SCHEMA:
+                raise json_file.DamagedError(
+                    f"it has schema version {rates.schema}; this harness reads 1 to {SCHEMA}"
+                )
         except json_file.DamagedError as error:
-            _warn(path, str(error))
+            text = f"The error rates in {path} are left out: {error}. `harness aa` measures them "
+            warnings.warn(f"{text}again.", HarnessWarning, stacklevel=2)
             continue
-        if not 1 <= rates.schema <= SCHEMA:
-            _warn(path, f"it has schema version {rates.schema}; this harness reads 1 to {SCHEMA}")
-        elif rates.effort == effort and rates.method == METHOD:
+        if rates.effort == effort and rates.method == METHOD:
             usable.append(rates)
     return sorted(usable, key=lambda rates: (rates.narrowed, -rates.started_at_ms))
-
-
-def _warn(path: Path, why: str) -> None:
-    warnings.warn(
-        f"The error rates in {path} are left out: {why}. `harness aa` measures them again.",
-        HarnessWarning,
-        stacklevel=3,
-    )
 
 
 def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
@@ -224,9 +219,11 @@ def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
     for run, one in enumerate(rates):
         for noise in one.noise:
             stage = pairs.setdefault((one.machine, noise.stage), defaultdict(list))
+            axes = {axis_column(name): value for name, value in plain_axes(noise.axes).items()}
+            case = *(getattr(noise, name) for name in CASE), axes_key(axes)
             for number, ratio in enumerate(noise.ratios):
                 if 0 < ratio < math.inf:
-                    cases[_case(one.machine, noise)].append(abs(math.log(ratio)))
+                    cases[one.machine, *case].append(abs(math.log(ratio)))
                     stage[run, number].append(abs(math.log(ratio)))
     found: dict[tuple[object, ...], float] = {}
     usual: dict[tuple[object, ...], float] = {}
@@ -241,11 +238,6 @@ def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
             relative = max(statistics.median_low(own), _LEAST) / max(usual[name], _LEAST)
             found[case] = found[name] * relative ** (len(own) / (len(own) + PRIOR))
     return {name: math.expm1(logarithm) for name, logarithm in found.items()}
-
-
-def _case(machine: str, noise: Noise) -> tuple[object, ...]:
-    axes = {axis_column(name): value for name, value in plain_axes(noise.axes).items()}
-    return (machine, *(getattr(noise, name) for name in CASE), axes_key(axes))
 
 
 def use_those_of(project: Path) -> None:

@@ -59,9 +59,10 @@ def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
     if row["basis"]:
         p, corrected = _number(row["p"]), _number(row["p_adjusted"])
         usual = row["effect"] <= registry.effect(row["stage"])
+        raised = "" if usual else " (raised: this machine's A/A)"
         lines.append(
             f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
-            f"{rules.percent(row['effect'])} counts{'' if usual else _RAISED}; "
+            f"{rules.percent(row['effect'])} counts{raised}; "
             f"seconds {BASES[row['basis']]}"
         )
         if row["stage_reason"]:
@@ -73,9 +74,6 @@ def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
         program = rules.program_of(a, b) or "not known"
         lines.append(f"  program: {program}" + (f"; {facts}" if facts else ""))
     return lines
-
-
-_RAISED = " (raised: this machine's A/A)"
 
 
 def _number(value: float) -> str:

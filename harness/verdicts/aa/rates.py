@@ -135,14 +135,11 @@ def rows_called_by_asv(one: Judged) -> Flagged:
 
 def differs_for_asv(a: Sequence[float], b: Sequence[float]) -> bool:
     """Tell whether `asv compare` would mark two results as better or worse."""
-    results = []
-    for samples in (list(a), list(b)):
-        value, stats = compute_stats(samples, 1)
-        results.append((value, (stats, samples)))
-    (one, one_ss), (other, other_ss) = results
+    (one, of_one), (other, of_other) = (compute_stats(samples, 1) for samples in (a, b))
+    known = (of_one, list(a)), (of_other, list(b))
     return bool(
-        _is_result_better(one, other, one_ss, other_ss, ASV_FACTOR)
-        or _is_result_better(other, one, other_ss, one_ss, ASV_FACTOR)
+        _is_result_better(one, other, *known, ASV_FACTOR)
+        or _is_result_better(other, one, *reversed(known), ASV_FACTOR)
     )
 
 
@@ -188,10 +185,10 @@ def noise(pairs: Iterable[Judged]) -> list[Noise]:
     for one in pairs:
         for first, _, verdict in one.rows():
             axes = axes_of(first, one.pairs.axes)
-            key = (*(first[name] for name in (*CASE, "version")), axes_key(axes))
+            text = {name: first[name] for name in (*CASE, "version")}
+            key = (*text.values(), axes_key(axes))
             if key not in cases:
                 known = {name: value for name, value in axes.items() if axis_text(value)}
-                text = {name: first[name] for name in (*CASE, "version")}
                 cases[key] = Noise(axes=known, ratios=[], **text)
             cases[key].ratios.append(float(verdict["ratio"]))
     return list(cases.values())

@@ -11,19 +11,15 @@ from harness.frame.load import frame_of
 from harness.report import figures
 from harness.verdicts.history import history, series
 from tests.frame.trees import write
-from tests.verdicts.history.trees import night_name, nights, noisy
+from tests.verdicts.history.trees import night_name, nights, noisy, stepped
 
 HOSTILE = "<script>alert(1)</script>|حزمة"
-
-
-def times(at=6, count=12, factor=1.3):
-    return [value * (factor if n >= at else 1) for n, value in enumerate(noisy(count, 1))]
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     results = tmp_path_factory.mktemp("results")
-    write(results, *nights(times()), *nights(times(3), workload=HOSTILE, stage="execute"))
+    write(results, *nights(stepped()), *nights(stepped(3), workload=HOSTILE, stage="execute"))
     return results
 
 
@@ -117,11 +113,13 @@ def test_the_second_night_says_what_moved_and_what_did_not(tmp_path):
 
 
 def test_cuts_are_shown_when_asked_for(tmp_path):
-    write(tmp_path, *nights(times(), {6: {"version": "1.bbbb"}}))
+    write(tmp_path, *nights(stepped(), {6: {"version": "1.bbbb"}}, fingerprint=""))
     assert "No change point" in run(tmp_path).stdout
     done = run(tmp_path, "--cuts", "--format", "markdown")
     assert "incomparable" in done.stdout
     assert "version 1.aaaa → 1.bbbb" in done.stdout
+    (row,) = json.loads(run(tmp_path, "--cuts", "--format", "json").stdout)
+    assert row["ratio"] is row["same_program"] is None, "what is not known"
 
 
 def test_the_output_is_written_to_a_file(tree, tmp_path):
@@ -149,17 +147,10 @@ def test_the_figure_is_drawn(tree, tmp_path):
 def test_a_figure_has_no_more_panels_than_can_be_read_and_changes_come_first():
     pytest.importorskip("altair")
     records = [one for n in range(14) for one in nights(noisy(4, n), axes={"size": n})]
-    frame = frame_of(records + nights(times()[:8], axes={"size": 99}))
+    frame = frame_of(records + nights(stepped()[:8], axes={"size": 99}))
     chart, there_are = figures.history(series(frame), history(frame))
     # Each case also has the stages that no process measured.
     assert there_are >= 15
     panels = chart.to_dict()["vconcat"]
     assert len(panels) == figures.PANELS
     assert "size=99" in json.dumps(panels[0])
-
-
-def test_numbers_that_are_not_known_are_null(tmp_path):
-    write(tmp_path, *nights(times(), {6: {"version": "1.bbbb"}}, fingerprint=""))
-    (row,) = json.loads(run(tmp_path, "--cuts", "--format", "json").stdout)
-    assert row["ratio"] is None
-    assert row["same_program"] is None

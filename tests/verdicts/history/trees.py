@@ -62,3 +62,8 @@ def nights(seconds: list[float], changes: dict[int, dict[str, Any]] | None = Non
 def noisy(count: int, seed: int, noise: float = 0.01) -> list[float]:
     """Return times around 1 s."""
     return np.exp(np.random.default_rng(seed).normal(0, noise, count)).tolist()
+
+
+def stepped(at: int = 6, count: int = 12, factor: float = 1.3, seed: int = 1) -> list[float]:
+    """Return such times with a step."""
+    return [value * (factor if n >= at else 1) for n, value in enumerate(noisy(count, seed))]
