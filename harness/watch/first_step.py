@@ -168,9 +168,8 @@ class _Follower:
     def _answer(self, jitted: Any, args: Any, kwargs: Any) -> Any:
         if self.job.form not in FORMS:
             return jitted(*args, **kwargs)
-        _, call = FORMS[self.job.form]
         stored = (Path(self.job.folder) / self.job.form).read_bytes()
-        return call(stored, *_split(jitted, args, kwargs), self.real)
+        return FORMS[self.job.form][1](stored, *_split(jitted, args, kwargs), self.real)
 
 
 class _FirstCall:

@@ -136,15 +136,15 @@ class LogFile(_AppendedFile):
         os.makedirs(self.folder, exist_ok=True)
         host = "".join(c if c.isalnum() or c in "-_." else "_" for c in os.uname().nodename)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        for number in range(10_000):
+        number = 0
+        while True:
             path = os.path.join(self.folder, f"{host}-{os.getpid()}-{number}{SUFFIX}")
             try:
                 self._keep(os.open(path, flags, 0o644))
+                break
             except FileExistsError:
-                continue
-            self.path, self._pid = path, os.getpid()
-            return
-        raise FileExistsError(0, "it holds 10,000 logs of processes with this number")
+                number += 1
+        self.path, self._pid = path, os.getpid()
 
     def append(self, text: bytes) -> None:
         """Append a line; from any thread, signal handlers included."""

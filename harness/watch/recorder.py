@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Literal
 
@@ -38,15 +37,6 @@ MOST_PLACES = 50_000
 
 MOST_KINDS = 10_000
 """Kinds of visits that are counted before they are written."""
-
-
-@dataclass(slots=True)
-class _Count:
-    """Visits of one kind: by function, stack and thread."""
-
-    stack: Places
-    times: int = 0
-    took_ns: int = 0
 
 
 class _Backends(Replacements):
@@ -97,7 +87,8 @@ class Recorder:
         self._referred_to: list[Line] = []
         self._tables: dict[str, dict[Any, int]] = {}
         self._places: dict[tuple[int, ...], tuple[int, Places]] = {}
-        self._visits: dict[tuple[FunctionKey, tuple[int, ...], int], _Count] = {}
+        self._visits: dict[tuple[FunctionKey, tuple[int, ...], int], tuple[Places, int, int]] = {}
+        """The stack of visits of one kind, how many they were, and what they took."""
         self._since_ns = self._visits_written_ns = clock()
 
     def start(self) -> None:
@@ -228,11 +219,8 @@ class Recorder:
         key = self.describer.function_of(visit)
         with self.lock:
             kind = key, visit.stack.key, visit.thread
-            count = self._visits.get(kind)
-            if count is None:
-                count = self._visits[kind] = _Count(visit.stack)
-            count.times += 1
-            count.took_ns += visit.end_ns - visit.begin_ns
+            stack, times, took_ns = self._visits.get(kind, (visit.stack, 0, 0))
+            self._visits[kind] = stack, times + 1, took_ns + visit.end_ns - visit.begin_ns
             last = visit.end_ns - self._visits_written_ns
             if last > self.pause_ns() or len(self._visits) > MOST_KINDS:
                 self._write_visits()
@@ -251,9 +239,9 @@ class Recorder:
     def _write_visits(self) -> None:
         self._visits_written_ns = clock()
         counts, self._visits = self._visits, {}
-        for (function, _, thread), count in counts.items():
-            numbers = self._key(function), self._stack_of(count.stack), thread
-            self.write(events.Visits(*numbers, count.times, count.took_ns / 1e9))
+        for (function, _, thread), (stack, times, took_ns) in counts.items():
+            numbers = self._key(function), self._stack_of(stack), thread
+            self.write(events.Visits(*numbers, times, took_ns / 1e9))
 
     # --- what is written once -----------------------------------------------------------------
 
