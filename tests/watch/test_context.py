@@ -101,13 +101,21 @@ def test_a_folder_may_hold_the_files_of_others(tmp_path):
     assert names(harness.load_profile(tmp_path)) == ["first", "second"]
 
 
-def test_files_that_go_away_are_borne(tmp_path):
-    with harness.profile(tmp_path / "p") as profile:
-        build("seen")
-        assert names(profile) == ["seen"]
-        for file in (tmp_path / "p").iterdir():
-            file.unlink()
-    assert names(profile) == ["seen"]
+def test_files_that_go_away_are_borne_and_hide_no_error_of_the_program(tmp_path):
+    def program():
+        with harness.profile(tmp_path / "p") as profile:
+            build("seen")
+            profiles.append(profile)
+            assert names(profile) == ["seen"]
+            for file in (tmp_path / "p").iterdir():
+                file.unlink()
+            (tmp_path / "p").rmdir()
+            raise KeyError("own")
+
+    profiles = []
+    with pytest.raises(KeyError, match="own"):
+        program()
+    assert names(profiles[0]) == ["seen"]
 
 
 # JAX says, and rightly, that its threads are not in the child; this one needs none of them.

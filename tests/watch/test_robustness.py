@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -72,42 +71,40 @@ def test_a_failure_of_our_own_is_counted_and_the_program_goes_on(holder, name, m
     assert any("broken on purpose" in text for text in ended.failures)
 
 
-def test_it_ends_while_another_thread_compiles():
-    inside, go_on = threading.Event(), threading.Event()
-    results = []
+class Compiling:
+    """A thread that compiles until it is told to go on."""
 
-    def f(x):
-        inside.set()
-        assert go_on.wait(30)
+    def __init__(self):
+        self.inside, self.go_on, self.results = threading.Event(), threading.Event(), []
+        self.thread = threading.Thread(target=lambda: self.results.append(jax.jit(self.f)(X)))
+        self.thread.start()
+        assert self.inside.wait(30)
+
+    def f(self, x):
+        self.inside.set()
+        assert self.go_on.wait(30)
         return x * 12
 
-    thread = threading.Thread(target=lambda: results.append(jax.jit(f)(X)))
+    def end(self):
+        self.go_on.set()
+        self.thread.join(30)
+
+
+def test_it_ends_while_another_thread_compiles():
     with harness.profile() as found:
-        thread.start()
-        assert inside.wait(30)
-    go_on.set()
-    thread.join(30)
-    assert (np.asarray(results[0]) == 12).all()
+        compiling = Compiling()
+    compiling.end()
+    assert (np.asarray(compiling.results[0]) == 12).all()
     (running,) = lines(found, events.Running)
-    assert (running.stage, running.thread) == ("trace", thread.ident)
+    assert (running.stage, running.thread) == ("trace", compiling.thread.ident)
     assert found.processes[0].functions[running.function].name == "f"
 
 
 def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out():
-    inside, go_on = threading.Event(), threading.Event()
-
-    def f(x):
-        inside.set()
-        assert go_on.wait(30)
-        return x * 13
-
     with harness.profile() as first:
-        thread = threading.Thread(target=lambda: jax.jit(f)(X))
-        thread.start()
-        assert inside.wait(30)
+        compiling = Compiling()
         with harness.profile() as second:
-            go_on.set()
-            thread.join(30)
+            compiling.end()
             fresh(14.0)(X)
     assert len(named(list(first.builds), "f")) == 1
     assert [built.function.name for built in second.builds] == ["<lambda>"]
@@ -264,13 +261,3 @@ def test_a_folder_that_cannot_be_written_is_said_and_nothing_installed():
     with pytest.raises(ProfileError, match="cannot be written"), harness.profile("/proc/nowhere"):
         pytest.fail("the profile was opened")
     assert installed() == before
-
-
-def test_a_folder_that_is_deleted_meanwhile_does_not_hide_the_program_s_error(tmp_path):
-    def program():
-        with harness.profile(tmp_path / "profile"):
-            shutil.rmtree(tmp_path / "profile")
-            raise OwnError
-
-    with pytest.raises(OwnError):
-        program()
