@@ -130,6 +130,8 @@ def compare(
     if code not in DECIDED or (code != 4 and not table.is_file()):
         raise ComparisonFailed(f"harness compare ended with {code}: {last_line(log)}")
     said = json.loads(table.read_text(encoding="utf-8")) if table.is_file() else {}
+    first = [next(read_file(file, Problems()), None) for file in files]
+    environments = (bytes(one.environment).decode() if one else "" for one in first)
     slower = {
         tuple(row[name] for name in WHOLE)
         for row in read_rows(table)
@@ -140,7 +142,7 @@ def compare(
         against=old_night.night if kind == "night" else old.name,
         kind=kind,
         noisy=old_night.noisy,
-        difference=environment_difference(*map(_environment, files)),
+        difference=environment_difference(*environments),
         commits=(old_night.commit, night.commit),
         counts={verdict: count for verdict, count in said.get("counts", {}).items() if count},
         file=name,
@@ -181,9 +183,3 @@ class _Row(msgspec.Struct):
     b_s: Number = None
     before_s: Number = None
     after_s: Number = None
-
-
-def _environment(file: Path) -> str:
-    """Return the environment of the first record in a file, "" where there is none."""
-    first = next(read_file(file, Problems()), None)
-    return bytes(first.environment).decode() if first else ""

@@ -87,9 +87,17 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
             "give both arms as paths."
         )
     where = _wanted(text, frame) if selects else fits
-    if not where:
-        raise UsageError(_nothing(text, frame, repository))
-    return _selected(text, where, frame, repository)
+    if where:
+        return _selected(text, where, frame, repository)
+    if commit := commit_of(repository, text).hash:
+        raise UsageError(
+            f"{text!r} is commit {commit[:8]}, which was not measured. Measured are: "
+            f"{_values(frame, 'commit')}."
+        )
+    there = "; ".join(f"{name}: {_values(frame, name)}" for name in _WORDS)
+    raise UsageError(
+        f"{text!r} is no path, no commit that git knows, and nothing in the results. {there}."
+    )
 
 
 def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:
@@ -156,17 +164,6 @@ def _fits(word: str, frame: pd.DataFrame, repository: Path) -> dict[str, str]:
         if chosen.any():
             fits[name] = value
     return fits
-
-
-def _nothing(word: str, frame: pd.DataFrame, repository: Path) -> str:
-    commit = commit_of(repository, word).hash
-    if commit:
-        return (
-            f"{word!r} is commit {commit[:8]}, which was not measured. Measured are: "
-            f"{_values(frame, 'commit')}."
-        )
-    there = "; ".join(f"{name}: {_values(frame, name)}" for name in _WORDS)
-    return f"{word!r} is no path, no commit that git knows, and nothing in the results. {there}."
 
 
 def _values(frame: pd.DataFrame, name: str) -> str:

@@ -194,14 +194,6 @@ class Loops:
         return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._axes)))
 
 
-def scatter(logs: Floats) -> float:
-    """Return how much rows scatter over processes, or over pairs: the median of their spreads.
-
-    `logs` are float64 (rows, processes), NaN where there is none.
-    """
-    return float(np.median(np.nanstd(logs, axis=1)))
-
-
 def levels(a: Floats, b: Floats) -> Floats:
     """Return the level of each case: half way between the medians of both arms, (rows, 1)."""
     return np.asarray((medians(a.T) + medians(b.T))[:, None] / 2)

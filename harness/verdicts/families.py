@@ -87,9 +87,10 @@ class Family:
                 self._add(drift.OTHERS, others[0], others[1])
 
         def scatter(basis: str) -> float:
+            """Return the median spread of rows over processes, or over pairs."""
             one, other = self.candidates[basis]
             both = other - one if self.paired else np.concatenate([one, other], axis=1)
-            return round(drift.scatter(both), 9)
+            return round(float(np.median(np.nanstd(both, axis=1))), 9)
 
         self.candidates = {
             basis: self.candidates[basis] for basis in sorted(self.candidates, key=scatter)

@@ -96,7 +96,7 @@ def compare_live(
         home = machine_folder(results, options.machine) / "live" if results else None
         state, folder = _begun(_asked(places, options, results), options.seed, home)
         folder = folder or Path(stack.enter_context(temporary_folder()))
-        run = _Run(arms, options, places, state, folder, on_progress)
+        run = _Run(places, options, state, folder, on_progress)
         while True:
             stopped = run.goes_on_until(next_look(state.looks[-1] if state.looks else 0, run.limit))
             if state.rounds not in state.looks:
@@ -133,9 +133,8 @@ def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
 class _Run:
     """A live comparison that is being measured."""
 
-    arms: Sequence[LiveArm]
-    options: LiveOptions
     places: Sequence[PreparedArm]
+    options: LiveOptions
     state: LiveState
     folder: Path
     on_progress: Callable[[Progress], None]
@@ -161,7 +160,8 @@ class _Run:
                 self.keep()
                 self._told(warning=self._length(time.monotonic() - began) if number == 1 else "")
                 if number == 1:
-                    for problem in difference_problems(self.arms, of_round):
+                    arms = [place.arm for place in self.places]
+                    for problem in difference_problems(arms, of_round):
                         warnings.warn(problem, HarnessWarning, stacklevel=3)
         except KeyboardInterrupt:
             if not self.state.rounds:
@@ -195,7 +195,7 @@ class _Run:
         number = self.state.rounds + (side is not None)
         rows = sum(self.state.open.values())
         label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
-        letter, what = ("", "done") if side is None else ("AB"[side], self.arms[side].text)
+        letter, what = ("", "done") if side is None else ("AB"[side], self.places[side].arm.text)
         said = label, letter, what, number - 1, done, 2 * self.limit
         self.on_progress(Progress(*said, warning=warning))
 
