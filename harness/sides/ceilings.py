@@ -17,7 +17,6 @@ its cache holds."""
 ORDER = {"host": 1024, "device": 8192}
 """Rows and columns of the matrices of `gemm`."""
 
-_ITEM_BYTES = 4
 _ARRAYS = {"copy": 2, "triad": 3}
 _GEMM_DTYPES = {"gemm": "float32", "gemm-bfloat16": "bfloat16"}
 
@@ -71,17 +70,3 @@ def compute(kind: str, *arrays: Any) -> Any:
     if kind == "triad":
         return arrays[0] + 3 * arrays[1]
     return arrays[0] @ arrays[1]
-
-
-def moved_bytes(kind: str, size: str) -> int:
-    """Return the bytes that a kind reads and writes at least."""
-    if kind in _GEMM_DTYPES:
-        return 3 * ORDER[size] ** 2 * (_ITEM_BYTES if kind == "gemm" else 2)
-    return _ARRAYS[kind] * ELEMENTS[size] * _ITEM_BYTES
-
-
-def flops(kind: str, size: str) -> int:
-    """Return the floating-point operations of a kind; an addition and a product are two."""
-    if kind in _GEMM_DTYPES:
-        return 2 * ORDER[size] ** 3
-    return {"copy": 0, "triad": 2}[kind] * ELEMENTS[size]

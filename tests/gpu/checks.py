@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import tempfile
 import time
@@ -132,10 +133,12 @@ def device(library):
         except (ImportError, TypeError, ValueError, RuntimeError, MemoryError) as error:
             rows[f"{kind} {how}"] = explain(error)  # bfloat16 is young in CuPy
             continue
+        size = math.prod(specs[0].shape)  # as that of the result
+        flops = {"copy": 0, "triad": 2 * size}
         rows[f"{kind} {how}"] = {
             "seconds": seconds,
-            "bytes_per_s": ceilings.moved_bytes(kind, "device") / seconds,
-            "flops_per_s": ceilings.flops(kind, "device") / seconds,
+            "bytes_per_s": (1 + len(specs)) * size * (2 if "bfloat" in kind else 4) / seconds,
+            "flops_per_s": flops.get(kind, 2 * size * specs[0].shape[0]) / seconds,
         }
     return rows
 
