@@ -15,10 +15,9 @@ from harness.engine.job import Bye, CurrentVisit, Done, Hello, Job, unmeasured, 
 from harness.engine.session import CaseRun, Send, StagedSession
 from harness.stages import injection
 from harness.stages.compute import LONG_S, REPEATS, VISITS
-from harness.stages.first_call_case import FirstCallCase
 from harness.stages.sampling import visits
 from harness.stages.stage import LOOP
-from harness.stages.staged_case import ComputeCase
+from harness.stages.staged_case import ComputeCase, FirstCallCase
 from harness.watch.evidence import Evidence
 
 _clock = time.perf_counter_ns

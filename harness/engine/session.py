@@ -37,13 +37,13 @@ from harness.stages.passes import gc_off
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
-from harness.stages.staged_case import StagedCase
+from harness.stages.staged_case import FirstCallCase, StagedCase
 from harness.targets.topologies import Topology, unusable
 from harness.watch.evidence import Evidence
 
 if TYPE_CHECKING:
     from harness.sides.compared_case import ComparedCase
-    from harness.stages.first_call_case import FirstCallCase
+    from harness.stages.staged_case import FirstCallCase
 
 Send = Callable[[Message], None]
 
