@@ -1,7 +1,5 @@
 """`compile`."""
 
-from __future__ import annotations
-
 from harness.stages.stage import Stage, between
 
 LONG_S = 30.0

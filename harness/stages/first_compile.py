@@ -1,7 +1,5 @@
 """`first_compile`."""
 
-from __future__ import annotations
-
 from harness.stages.stage import Stage
 
 STAGE = Stage(

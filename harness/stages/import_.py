@@ -1,7 +1,5 @@
 """`import`."""
 
-from __future__ import annotations
-
 from harness.stages.stage import Stage
 
 STAGE = Stage(

@@ -1,7 +1,5 @@
 """`latency`."""
 
-from __future__ import annotations
-
 from harness.stages.stage import Stage
 
 STAGE = Stage(

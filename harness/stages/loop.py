@@ -1,7 +1,5 @@
 """`loop`."""
 
-from __future__ import annotations
-
 from harness.stages.stage import Stage
 
 STAGE = Stage(

@@ -1,7 +1,5 @@
 """`cold`."""
 
-from __future__ import annotations
-
 from harness.stages.scenarios.scenario import WRITE_ALL, WRITTEN, Scenario
 
 SCENARIO = Scenario(

@@ -1,7 +1,5 @@
 """`default`."""
 
-from __future__ import annotations
-
 from harness.stages.scenarios.scenario import HIT, REQUEST, WRITTEN, Scenario
 
 SCENARIO = Scenario(

@@ -1,7 +1,5 @@
 """`off`."""
 
-from __future__ import annotations
-
 from harness.stages.scenarios.scenario import Scenario
 
 SCENARIO = Scenario(

@@ -1,7 +1,5 @@
 """`warm`."""
 
-from __future__ import annotations
-
 from harness.stages.scenarios.scenario import HIT, WRITE_ALL, Scenario
 
 SCENARIO = Scenario(
