@@ -86,16 +86,16 @@ COMMANDS = {
         "harness.cli.cache:app", "The persistent compilation cache: what it holds and did."
     ),
     "profile": Lazy("harness.cli.profile:app", "Why does a program compile so much?"),
-    "report": Lazy("harness.cli.report:report", "Write one HTML file of everything."),
+    "report": Lazy("harness.cli.export:report", "Write one HTML file of everything."),
     "export": Lazy("harness.cli.export:export", "Write the rows of the frame to files."),
     "fsck": Lazy("harness.cli.fsck:fsck", "What in a results tree is damaged, or left over?"),
-    "sign": Lazy("harness.cli.sign:sign", "Sign the results of this machine."),
+    "sign": Lazy("harness.cli.fsck:sign", "Sign the results of this machine."),
     "nightly": Lazy(
         "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
     ),
     "init": Lazy("harness.cli.init:init", "Set a project of your own up.", "harness.scaffold"),
     "adopt": Lazy(
-        "harness.cli.adopt:adopt", "Turn existing tests into workloads.", "harness.scaffold"
+        "harness.cli.init:adopt", "Turn existing tests into workloads.", "harness.scaffold"
     ),
 }
 

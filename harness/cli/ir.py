@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from click.exceptions import Exit
 from rich.table import Table
+from rich.text import Text
 
-from harness.cli import highlighting, options
+from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes, print_page
 from harness.cli.progress import building
@@ -20,6 +22,7 @@ from harness.ir import build, comparison
 from harness.ir.build import one_case
 from harness.ir.comparison import ProgramComparison, ProgramSide
 from harness.program import difference
+from harness.records.printable import printable
 from harness.records.schema import Problems
 
 
@@ -120,7 +123,7 @@ def _program(
     with building() as on_step:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.facts is None:
-        yield from highlighting.program(made.text)
+        yield from coloured(made.text)
     else:
         yield f"{wanted.label} · program {made.fingerprint}"
         yield _table(made.facts)
@@ -168,4 +171,35 @@ def _differences(
             yield found.facts
         if found.text and not facts_only:
             yield ""
-            yield from highlighting.difference(found.text)
+            yield from coloured_difference(found.text)
+
+
+_STYLES = [
+    (re.compile(r"\b(?:HloModule|ENTRY|ROOT|module|func\.func|return|lambda|let|in)\b"), "bold"),
+    # What is done: HLO after its type, StableHLO by dialect, jaxpr after the equals sign.
+    (re.compile(r"(?<=[\]})] )[a-z][\w\-]*(?=\()"), "bold blue"),
+    (re.compile(r'\b(?:stablehlo|chlo|mhlo|sdy)\.\w+|"[a-z]\w*\.\w+"'), "bold blue"),
+    (re.compile(r"(?<= = )[a-z_]\w*(?=\[| [a-z\d]|$)"), "bold blue"),
+    # What it is done on.
+    (re.compile(r"tensor<[^>]*>|\b(?:[a-z]+\d+\w*|pred|bool|token|key<\w+>)\[[^\]]*\]"), "green"),
+    (re.compile(r"[%@][\w.\-]+"), "cyan"),
+    (re.compile(r'"(?:[^"\\]|\\.)*"'), "yellow"),
+    (re.compile(r"metadata=\{.*?\}|\bloc\(.*?\)|(?:^| )# .*$"), "dim"),
+]
+
+_CHANGED = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def coloured(text: str) -> Iterator[Text]:
+    """Yield the lines of a jaxpr, of StableHLO or of HLO in colour."""
+    for line in text.splitlines():
+        shown = Text(printable(line, "\t"))
+        for pattern, style in _STYLES:
+            shown.highlight_regex(pattern, style)
+        yield shown
+
+
+def coloured_difference(text: str) -> Iterator[Text]:
+    """Yield the lines of a unified diff in colour."""
+    for line in text.splitlines():
+        yield Text(printable(line, "\t"), _CHANGED.get(line[:1], ""))

@@ -18,8 +18,7 @@ from typing import Annotated, Any, NewType, Union, get_args, get_origin
 
 import click
 
-from harness.cli.formatter import Command
-from harness.cli.lazy import SETTINGS
+from harness.cli.lazy import SETTINGS, Command
 from harness.cli.output import Format, Output
 from harness.declare.filters import Filters as Filters
 from harness.errors import UsageError
@@ -200,6 +199,9 @@ MaxSize = Annotated[
         help="The size cap that programs set (jax_compilation_cache_max_size); -1: none.",
         envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
     ),
+]
+Profile = Annotated[
+    Path, Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
 ]
 AsJson = Annotated[bool, Option("--json", help="The same as --format json.")]
 

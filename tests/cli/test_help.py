@@ -6,7 +6,7 @@ import click
 import pytest
 
 from harness.cli import app
-from harness.cli.formatter import Formatter
+from harness.cli.lazy import Formatter
 
 
 def commands(command=app, path="harness"):

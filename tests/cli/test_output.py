@@ -135,14 +135,14 @@ ESCAPE = "\x1b[31mred\x9b0m\u202e"
 
 
 def test_no_command_prints_what_would_steer_a_terminal(capsys, tmp_path, command):
-    from harness.cli import highlighting, output
+    from harness.cli import ir, output
 
     frame = pd.DataFrame({"name": [ESCAPE]})
     parts = [ESCAPE, output.Heading(ESCAPE), output.TextTable(frame), output.Text(ESCAPE)]
     for form in ("table", "markdown", "json"):
         output.Output(output.Format(form)).show(parts, frame)
     output.say(ESCAPE)
-    for coloured in (highlighting.program(ESCAPE), highlighting.difference(f"+{ESCAPE}")):
+    for coloured in (ir.coloured(ESCAPE), ir.coloured_difference(f"+{ESCAPE}")):
         assert all(line.plain.isprintable() for line in coloured)
     shown = capsys.readouterr()
     for text in (shown.out, shown.err):

@@ -11,7 +11,7 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.formatter import Command
+from harness.cli.lazy import Command
 from harness.cli.options import Argument, Benchmarks, JsonOutput, Option
 from harness.cli.output import Heading, Output, Part, TextTable, check_writable, say
 from harness.declare import discovery

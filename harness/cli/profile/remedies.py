@@ -13,7 +13,6 @@ from click.exceptions import Exit
 from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
-from harness.cli.profile.answer import Folder
 from harness.errors import ExitCode
 from harness.profiles import trials
 from harness.profiles.recorded import read
@@ -24,7 +23,7 @@ from harness.records.units import counted, seconds_text
 @options.command(
     most=Option(min=1, help="How many remedies, those that save most first."),
 )
-def try_(*, folder: Folder, most: int = 5, output: Output) -> None:
+def try_(*, folder: options.Profile, most: int = 5, output: Output) -> None:
     r"""Try remedies that need no edit of the program: what do they save?
 
     \b

@@ -13,7 +13,7 @@ import time
 import pytest
 from rich.console import Console
 
-from harness.cli.profile import live as line
+from harness.cli.profile import told as line
 from harness.profiles import live
 from harness.profiles.live import Now, State, Tally
 from harness.watch import events

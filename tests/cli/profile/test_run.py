@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from harness.cli.profile import answer as answering
 from harness.cli.profile import app, told
 from harness.errors import UsageError
 from harness.profiles.answer.summary import summary
@@ -105,11 +104,11 @@ def test_the_answer_fits_the_terminal_it_is_shown_on(tmp_path):
             made.build(f"a_long_name_of_a_function_{number}", line=number, called=number)
     profile = read(made.write(tmp_path / "p"))
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, height=20)
-    lines = answering.answer(profile, terminal, below=2)
+    lines = told.answer(profile, terminal, below=2)
     assert len(lines) <= 18
     assert all(len(line) <= 80 for line in lines if "harness profile" not in line)
     assert any("other finding" in line for line in lines)
-    whole = answering.answer(profile)  # in a pipe, or a log of CI
+    whole = told.answer(profile)  # in a pipe, or a log of CI
     assert whole == summary(profile, lines=None)
     assert all(any(f"function_{number}`" in line for line in whole) for number in range(40))
 
