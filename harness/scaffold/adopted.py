@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.declare.axes import RESERVED_AXES
 from harness.errors import UsageError
-from harness.scaffold import module
+from harness.scaffold import contents
 from harness.scaffold.function import ask, seen_by_asv
 
 Call = Mapping[str, Any]
@@ -67,7 +67,7 @@ def adopt(test: str, folder: Path) -> Adopted:
         functions[label] = of_test, function
         modules = {call["place"][0] for call in calls}
         imported[label] = {*modules, *(["numpy"] if "numpy." in classes[label] else [])}
-    sources = {one: module.text(test, imported[one], [classes[one]]) for one in classes}
+    sources = {one: contents.text(test, imported[one], [classes[one]]) for one in classes}
     checked = ask("traced.py", sources, folder, seen_by_asv(), f"{test}: tracing it")
     for label, why in checked["errors"].items():
         of_test, function = functions.pop(label)
@@ -77,7 +77,7 @@ def adopt(test: str, folder: Path) -> Adopted:
     name = re.sub(r"^_*(test_?)?|_?test$", "", name)
     name = name if name.isidentifier() else "adopted"
     used = {one for label in functions for one in imported[label]}
-    text = module.text(name, used, [classes[label] for label in functions])
+    text = contents.text(name, used, [classes[label] for label in functions])
     named = {label: f"{function}, of {test}" for label, (test, function) in functions.items()}
     return Adopted(name, text if named else "", named, left_out, checked["backend"])
 
@@ -116,9 +116,9 @@ def _by_function(tests: Sequence[Call]) -> Iterator[tuple[list[str], str, list[C
 
 def _label(test: str, function: str, taken: Mapping[str, str]) -> str:
     words = [one for one in re.split(r"[\W_]+", test) if one.lower() not in ("", "test")]
-    label = module.class_name("_".join(words))
+    label = contents.class_name("_".join(words))
     label = label if label.isidentifier() else f"Test{label}"
-    longer = label + module.class_name(function)
+    longer = label + contents.class_name(function)
     names = itertools.chain([label, longer], (f"{longer}{n}" for n in itertools.count(2)))
     return next(one for one in names if one not in taken)
 
@@ -134,9 +134,9 @@ def _declared(name: str, function: str, calls: Sequence[Call]) -> str:
         end = "," if len(static) == 1 else ""
         attributes.append(f"static = ({', '.join(map(json.dumps, static))}{end})")
     if WIDE.search(f"{sweep} {inputs}"):
-        attributes.append(module.X64)
+        attributes.append(contents.X64)
     about = f"{function}, as {calls[0]['test']} calls it"
-    return module.declaration(name, about, attributes, COMMENT, axes, inputs, function)
+    return contents.declaration(name, about, attributes, COMMENT, axes, inputs, function)
 
 
 Declared = tuple[dict[str, str], list[str], list[str], str]
@@ -168,7 +168,7 @@ def _by_parameters(calls: Sequence[Call]) -> Declared | None:
     axes |= {name: [text] for name, text in static.items() if name not in axes}
     sweep = {name: f"[{', '.join(texts)}]" for name, texts in axes.items()}
     taken = [name for name in sweep if re.search(rf"\b{name}\b", " ".join(values))]
-    return sweep, list(static), taken, module.returned(values, call)
+    return sweep, list(static), taken, contents.returned(values, call)
 
 
 def _by_case(calls: Sequence[Call]) -> Declared:

@@ -13,11 +13,11 @@ from typing import Literal
 
 from harness.errors import StoreError, UsageError
 from harness.records.files import OWN, replaced
-from harness.scaffold import configuration, module
+from harness.scaffold import contents
 from harness.scaffold.adopted import Adopted
+from harness.scaffold.contents import render
 from harness.scaffold.function import Checked
 from harness.scaffold.project import Project
-from harness.scaffold.templates import render
 
 Fate = Literal["new", "replaced", "added to", "kept", "unchanged"]
 
@@ -69,8 +69,8 @@ def plan(
     wakes = any(one.wakes_backend for one in (checked, *adopted) if one is not None)
     benchmarks = project.folder / project.benchmarks
     conf = project.configuration or project.folder / "asv.conf.json"
-    lacks = () if force else configuration.lacking(project, wakes)
-    files = [_file(conf, configuration.new(project, wakes), force, lacks)]
+    lacks = () if force else contents.lacking(project, wakes)
+    files = [_file(conf, contents.configuration(project, wakes), force, lacks)]
 
     init = benchmarks / "__init__.py"
     told = _read(init) or ""
@@ -78,16 +78,16 @@ def plan(
     files.append(_file(init, render("benchmarks.py"), force, () if installed else SUITE))
     files += [_file(benchmarks / f"{one.module}.py", one.text, force) for one in adopted]
     if checked is not None:
-        name = module.module_name(checked.subject)
+        name = contents.module_name(checked.subject)
         there = _read(benchmarks / f"{name}.py")
-        if there is not None and not module.measures(there, checked.subject):
-            name = module.module_name(checked.subject, long=True)  # another function's
-        text = module.workload(checked, name)
+        if there is not None and not contents.measures(there, checked.subject):
+            name = contents.module_name(checked.subject, long=True)  # another function's
+        text = contents.workload(checked, name)
         files.append(_file(benchmarks / f"{name}.py", text, force))
     elif not adopted:
         example = benchmarks / "example.py"
         if example.exists() or not _has_modules(benchmarks):
-            files.append(_file(example, module.example(project.package), force))
+            files.append(_file(example, contents.example(project.package), force))
 
     workflows = project.root / ".github" / "workflows"
     # Each project of a repository has workflows of its own.
@@ -145,8 +145,8 @@ def _workflow(template: str, project: Project) -> str:
         template,
         place=place,
         defaults=defaults if at else "",
-        python=json.dumps(configuration.python()),
-        pythons=json.dumps("\n".join(configuration.pythons())),
+        python=json.dumps(contents.python()),
+        pythons=json.dumps("\n".join(contents.pythons())),
         install="." if project.builds else "jax",
         benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,

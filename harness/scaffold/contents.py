@@ -1,0 +1,242 @@
+"""What is written: asv's configuration, and modules with an example or a workload."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+import string
+import sys
+from collections.abc import Collection, Sequence
+from importlib import resources
+from typing import Any
+
+from harness.scaffold.function import Argument, Checked, ChosenFunction
+from harness.scaffold.project import Project, load
+from harness.targets.host import installed
+
+
+class _Text(string.Template):
+    """`$` means something in workflows and `@` in decorators."""
+
+    delimiter = "%%"
+
+
+def render(template: str, /, **values: str) -> str:
+    """Return the text of a template with its names replaced; a name left over is an error."""
+    file = resources.files(__package__) / "templates" / f"{template}.txt"
+    return _Text(file.read_text(encoding="utf-8")).substitute(values)
+
+
+PLUGIN = ".harness.asv.environment"
+
+NEWEST_PYTHON = "3.13"
+"""One that the newest JAX has wheels for; JAX after 0.10.2 has none for 3.11."""
+
+FORKSERVER = """\
+    // The benchmarks only read what setup_cache measured and wake no JAX backend, so forking is
+    // safe, and much faster than asv's default (spawn).
+    "launch_method": "forkserver",
+"""
+SPAWN = """\
+    // Importing the function that is measured starts a JAX backend, which does not survive forking.
+    "launch_method": "spawn",
+"""
+INSTALL = (
+    "in-dir={env_dir} python -m pip install {wheel_file}",
+    "in-dir={env_dir} python -m pip install --force-reinstall --no-deps {wheel_file}",
+)
+"""asv's default is one call with --force-reinstall, which reinstalls the dependencies as well: the
+newest JAX instead of the one that an environment is called after (asv 0.6.6)."""
+
+WHEEL = f"""\
+    // asv's default collects the wheels of the dependencies as well and cannot decide between them.
+    "build_command": ["python -m pip wheel --no-deps -w {{build_cache_dir}} {{build_dir}}"],
+    // asv's default reinstalls the dependencies as well: the newest JAX, whatever the matrix says.
+    "install_command": [
+        "{INSTALL[0]}",
+        "{INSTALL[1]}"
+    ],
+"""
+NOTHING_TO_BUILD = """\
+    // Nothing here that pip could build: no pyproject.toml with a project, no setup.py.
+    "build_command": [],
+    "install_command": [],
+    "uninstall_command": [],
+"""
+
+
+def configuration(project: Project, wakes_backend: bool) -> str:
+    """Return a configuration for a project, with this interpreter's Python and JAX."""
+    depth = len(project.subfolder.split("/")) if project.subfolder else 0
+    subfolder = f'    "repo_subdir": {_json(project.subfolder)},\n' if depth else ""
+    return render(
+        "asv.conf.json",
+        project=_json(project.name),
+        repo=_json("/".join([".."] * depth) or "."),
+        subfolder=subfolder,
+        python=_json(python()),
+        jax=_json(installed("jax")),
+        asv_runner=_json(installed("asv_runner")),
+        build=WHEEL if project.builds else NOTHING_TO_BUILD,
+        launch=(SPAWN if wakes_backend else FORKSERVER).rstrip("\n"),
+        benchmarks=_json(project.benchmarks),
+    )
+
+
+def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
+    """Return the lines that the configuration there needs for workloads, and does not have."""
+    if project.configuration is None:
+        return ()
+    conf = load(project.configuration)
+    lacks = []
+    if not any(str(plugin).lstrip(".") == PLUGIN.lstrip(".") for plugin in conf.plugins):
+        lacks.append(f'"plugins": ["{PLUGIN}"],')
+    if wakes_backend and conf.launch_method == "forkserver":
+        lacks.append('"launch_method": "spawn",')
+    if not wakes_backend and conf.launch_method in (None, "auto"):
+        lacks.append('"launch_method": "forkserver",')
+    requirements = [key for part in ("req", "") for key in _required(conf.matrix, part)]
+    if conf.environment_type != "existing" and "jax-harness" not in requirements:
+        lacks.append('"matrix": {"req": {"jax-harness": [""]}},')
+    if conf.environment_type != "existing" and "jax" in requirements and not conf.install_command:
+        lacks.append(f'"install_command": {_json(list(INSTALL))},')
+    return tuple(lacks)
+
+
+def python() -> str:
+    """Return this interpreter's version, in two numbers."""
+    return ".".join(map(str, sys.version_info[:2]))
+
+
+def pythons() -> list[str]:
+    """Return those of a night: one for the newest JAX, where this one cannot have it, and this."""
+    return [*([NEWEST_PYTHON] if sys.version_info < (3, 12) else []), python()]
+
+
+def _required(matrix: Any, part: str) -> list[str]:
+    """Return the packages that a matrix names, in `req` or, as in old files, at its top."""
+    found = matrix.get(part, {}) if part else matrix
+    return [str(key).removeprefix("pip+") for key in found]
+
+
+def _json(value: str | list[str]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+LINE = 88
+"""The length at which the common formatters break a line."""
+
+
+def example(package: str) -> str:
+    """Return a module with one workload that runs as it is, and how to measure one's own."""
+    return render("example.py", package=package or "mypackage")
+
+
+def module_name(subject: ChosenFunction, long: bool = False) -> str:
+    """Return a name for the module: the function's, or with `long` after that of its own module.
+
+    It has no leading underscore, which makes tools pass over a module.
+    """
+    parts = [*subject.module.split(".")[-1:], subject.name] if long else [subject.name]
+    last = [part.split(".")[-1].strip("_") or "function" for part in parts]
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", "_".join(last)).lower()
+    usable = snake.isidentifier() and not keyword.iskeyword(snake)
+    return snake if usable else f"measured_{snake}"
+
+
+def measures(text: str, subject: ChosenFunction) -> bool:
+    """Tell whether the text of a module measures a function."""
+    return f"({subject.dotted})" in text
+
+
+def workload(checked: Checked, module: str) -> str:
+    """Return the text of `module`: a workload for a function, swept over a size if that traces."""
+    subject, size = checked.subject, checked.size
+    comment = (
+        "The shapes and dtypes of the arguments; seeded random data is made when it is needed."
+    )
+    imported = {subject.module}
+    if subject.inputs:
+        module_of, _, name = subject.inputs.partition(":")
+        imported.add(module_of)
+        inputs = f"        return {module_of}.{name}()"
+        comment = "The arguments, as a tuple; each measuring process makes them anew."
+    else:
+        inputs = returned([_spec(argument, size) for argument in subject.arguments])
+    attributes = []
+    if size is not None:
+        attributes.append(f'sweep = {{"size": [{size}, {4 * size}]}}')
+    if subject.x64:
+        attributes.append(X64)
+    declared = declaration(
+        class_name(module),
+        subject.dotted,
+        attributes,
+        comment,
+        ["size"] if size is not None else [],
+        inputs,
+        subject.dotted,
+    )
+    return text(module, imported, [declared])
+
+
+X64 = "x64 = True  # 64-bit types in the measuring process"
+
+
+def text(module: str, imported: Collection[str], classes: Sequence[str]) -> str:
+    """Return the text of `module`, which imports other modules and declares classes."""
+    used = [name for name in ("arguments", "spec") if f"{name}(" in "".join(classes)]
+    return render(
+        "workload.py",
+        module=module,
+        imported="\n".join(f"import {one}" for one in sorted(imported)),
+        names=", ".join(["Workload", *used]),
+        classes="\n\n".join(classes).rstrip("\n"),
+    )
+
+
+def declaration(
+    name: str,
+    about: str,
+    attributes: Sequence[str],
+    comment: str,
+    axes: Sequence[str],
+    inputs: str,
+    function: str,
+) -> str:
+    """Return the text of a class; `inputs` is what its method does."""
+    lines = "".join(f"    {line}\n" for line in attributes)
+    return render(
+        "class.py",
+        name=name,
+        about=about,
+        attributes=f"\n{lines}" if lines else "",
+        comment=comment,
+        axes="".join(f", {axis}" for axis in axes),
+        inputs=inputs,
+        function=function,
+    )
+
+
+def returned(values: Sequence[str], call: str = "") -> str:
+    """Return a line that returns values, or a call of a function with them; several if too long."""
+    whole = f"{call}({', '.join(values)})" if call else ", ".join(values) or "()"
+    if len(whole) <= LINE - len("        return "):
+        return f"        return {whole}"
+    inner = "".join(f"            {value},\n" for value in values)
+    return f"        return {call}(\n{inner}        )"
+
+
+def class_name(module: str) -> str:
+    """Return a name for a class, after a module or a test."""
+    name = "".join(part[:1].upper() + part[1:] for part in module.split("_"))
+    # `Workload` is imported there, and `True` is Python's.
+    return f"Measured{name}" if name == "Workload" or keyword.iskeyword(name) else name
+
+
+def _spec(argument: Argument, size: int | None) -> str:
+    shape, dtype = argument
+    sizes = ["size" if size is not None and one == size else str(one) for one in shape]
+    inner = f"{sizes[0]}," if len(sizes) == 1 else ", ".join(sizes)
+    return f'spec(({inner}), "{dtype}")'
