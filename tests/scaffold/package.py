@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,14 @@ class Package:
         )
         assert done.returncode == code, f"{command} ended with {done.returncode}:\n{done.stdout}"
         return done.stdout
+
+    def step(self, workflow: str, name: str, code: int = 0, **variables: str) -> str:
+        """Run the script of a step of a workflow, and return what it said."""
+        (found,) = re.findall(
+            rf"- name: {re.escape(name)}\n(?s:.*?)        run: \|\n((?:          .*\n)+)",
+            (self.top / ".github/workflows" / workflow).read_text(),
+        )
+        return self.run(textwrap.dedent(found), code=code, **variables)
 
     def harness(
         self, words: str, *, code: int = 0, cwd: Path | None = None, **variables: str
