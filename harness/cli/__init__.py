@@ -65,38 +65,26 @@ SIGTERM, 129 by SIGHUP (what was finished is kept).
 """
 
 COMMANDS = {
-    "list": Lazy(
-        "harness.cli.inventory:list_", "List the workloads, and what each is there to show."
-    ),
-    "targets": Lazy("harness.cli.inventory:targets", "List where programs can be built, and run."),
-    "doctor": Lazy("harness.cli.doctor:doctor", "Can this machine measure, and is it quiet now?"),
-    "run": Lazy("harness.cli.run:run", "Measure workloads; a run that was stopped resumes."),
-    "show": Lazy("harness.cli.show:show", "Print the table of stages."),
-    "compare": Lazy("harness.cli.compare:compare", "Did it become slower? Two arms, verdicts."),
-    "history": Lazy(
-        "harness.cli.history:history", "Where did a series of commits or nights change?"
-    ),
-    "aa": Lazy("harness.cli.aa:aa", "How often are verdicts wrong on this machine?"),
-    "baselines": Lazy("harness.cli.baselines:baselines", "Is XLA faster than the baselines?"),
-    "ir": Lazy("harness.cli.ir:ir", "Print the program of one case, or how two programs differ."),
-    "compile": Lazy(
-        "harness.cli.compile:compile", "What does XLA do in a compile: by pass, kernel and line?"
-    ),
-    "cache": Lazy(
-        "harness.cli.cache:app", "The persistent compilation cache: what it holds and did."
-    ),
-    "profile": Lazy("harness.cli.profile:app", "Why does a program compile so much?"),
-    "report": Lazy("harness.cli.export:report", "Write one HTML file of everything."),
-    "export": Lazy("harness.cli.export:export", "Write the rows of the frame to files."),
-    "fsck": Lazy("harness.cli.fsck:fsck", "What in a results tree is damaged, or left over?"),
-    "sign": Lazy("harness.cli.fsck:sign", "Sign the results of this machine."),
-    "nightly": Lazy(
-        "harness.cli.nightly:nightly", "A whole night on one machine.", "harness.nightly"
-    ),
-    "init": Lazy("harness.cli.init:init", "Set a project of your own up.", "harness.scaffold"),
-    "adopt": Lazy(
-        "harness.cli.init:adopt", "Turn existing tests into workloads.", "harness.scaffold"
-    ),
+    "list": Lazy("inventory:list_", "List the workloads, and what each is there to show."),
+    "targets": Lazy("inventory:targets", "List where programs can be built, and run."),
+    "doctor": Lazy("doctor:doctor", "Can this machine measure, and is it quiet now?"),
+    "run": Lazy("run:run", "Measure workloads; a run that was stopped resumes."),
+    "show": Lazy("show:show", "Print the table of stages."),
+    "compare": Lazy("compare:compare", "Did it become slower? Two arms, verdicts."),
+    "history": Lazy("history:history", "Where did a series of commits or nights change?"),
+    "aa": Lazy("aa:aa", "How often are verdicts wrong on this machine?"),
+    "baselines": Lazy("baselines:baselines", "Is XLA faster than the baselines?"),
+    "ir": Lazy("ir:ir", "Print the program of one case, or how two programs differ."),
+    "compile": Lazy("compile:compile", "What does XLA do in a compile: by pass, kernel and line?"),
+    "cache": Lazy("cache:app", "The persistent compilation cache: what it holds and did."),
+    "profile": Lazy("profile:app", "Why does a program compile so much?"),
+    "report": Lazy("export:report", "Write one HTML file of everything."),
+    "export": Lazy("export:export", "Write the rows of the frame to files."),
+    "fsck": Lazy("fsck:fsck", "What in a results tree is damaged, or left over?"),
+    "sign": Lazy("fsck:sign", "Sign the results of this machine."),
+    "nightly": Lazy("nightly:nightly", "A whole night on one machine.", "harness.nightly"),
+    "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
+    "adopt": Lazy("init:adopt", "Turn existing tests into workloads.", "harness.scaffold"),
 }
 
 

@@ -106,7 +106,7 @@ class Lazy:
     """A command that is not loaded yet."""
 
     place: str
-    """`module:name`."""
+    """`module:name`, in this folder."""
     help: str
     """Its line in the help of the group."""
     needs: str = ""
@@ -137,7 +137,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self._lazy:
             return None
         module, _, name = self._lazy[cmd_name].place.partition(":")
-        return getattr(importlib.import_module(module), name)  # type: ignore[no-any-return]
+        return getattr(importlib.import_module(f"harness.cli.{module}"), name)  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, without loading it."""

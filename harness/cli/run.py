@@ -138,11 +138,18 @@ def run(
     Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured;
     5 the fleet cannot be used; 130 interrupted (what was finished is kept).
     """
-    _check_on(on, each_machine, wait_for_workers, store, keep_programs, machine)
-    if on and from_snapshot:
-        raise UsageError(
-            "--from-snapshot does not work with --on: workers have files of their own."
-        )
+    elsewhere = {
+        "--each-machine": each_machine,
+        "--wait-for-workers": wait_for_workers is not None,
+        "--store": bool(store),
+    }
+    own_machine = "each worker names its own machine. Set HARNESS_MACHINE where it is started"
+    here = {
+        "--keep-programs": "programs stay on the workers" * keep_programs,
+        f"--machine {machine}": own_machine * bool(machine),
+        "--from-snapshot": "workers have files of their own" * from_snapshot,
+    }
+    _check_on(on, elsewhere, here)
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
@@ -203,36 +210,19 @@ def _place(benchmarks: Path, results: Path, context: Context, copied: bool) -> I
         yield dataclasses.replace(context, snapshot=copy)
 
 
-def _check_on(
-    on: str | None,
-    each_machine: bool,
-    wait_s: float | None,
-    store: str,
-    keep_programs: bool,
-    machine: str | None,
-) -> None:
+def _check_on(on: str | None, elsewhere: dict[str, bool], here: dict[str, str]) -> None:
+    """Refuse options that only go with `--on`, and those that do not, by the reason."""
     if on == "":  # of a variable that is not set: it must not measure here instead
         raise UsageError(
             "--on was given an empty address; expected that of a Dask scheduler, such as "
             "tcp://host:8786. Leave --on out to measure on this machine."
         )
-    waits = wait_s is not None
-    for option, given in (
-        ("each-machine", each_machine),
-        ("wait-for-workers", waits),
-        ("store", store),
-    ):
+    for option, given in elsewhere.items():
         if given and not on:
-            raise UsageError(
-                f"--{option} is for sweeps over a fleet: name its scheduler with --on."
-            )
-    if on and keep_programs:
-        raise UsageError("--keep-programs does not work with --on: programs stay on the workers.")
-    if on and machine:
-        raise UsageError(
-            f"--machine {machine} does not work with --on: each worker names its own machine. Set "
-            "HARNESS_MACHINE where it is started."
-        )
+            raise UsageError(f"{option} is for sweeps over a fleet: name its scheduler with --on.")
+    for option, why in here.items():
+        if on and why:
+            raise UsageError(f"{option} does not work with --on: {why}.")
 
 
 def _not_copied(record: Record) -> set[str]:

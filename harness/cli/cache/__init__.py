@@ -5,17 +5,17 @@ from __future__ import annotations
 from harness.cli.lazy import Lazy, LazyGroup
 
 COMMANDS = {
-    "inspect": Lazy("harness.cli.cache.inspect:inspect", "List every entry, readable or not."),
-    "stats": Lazy("harness.cli.cache.inspect:stats", "How large, how old, for whom: one screen."),
-    "doctor": Lazy("harness.cli.cache.doctor:doctor", "Find what ails a cache, and mend it."),
-    "prune": Lazy("harness.cli.cache.prune:prune", "Remove what it can do without."),
-    "pack": Lazy("harness.cli.cache.pack:pack", "Put what a program needs into one file."),
-    "unpack": Lazy("harness.cli.cache.pack:unpack", "Unpack it where it is needed."),
-    "ledger": Lazy("harness.cli.cache.ledger:ledger", "What did the cache do for a program?"),
-    "report": Lazy("harness.cli.cache.report:report", "What did it do over runs and hosts?"),
-    "explain": Lazy("harness.cli.cache.ledger:explain", "Why did a compile hit, or miss?"),
-    "advise": Lazy("harness.cli.cache.advise:advise", "Which settings would save it how much?"),
-    "ship": Lazy("harness.cli.cache.ship:ship", "Which way should I ship this program?"),
+    "inspect": Lazy("cache.inspect:inspect", "List every entry, readable or not."),
+    "stats": Lazy("cache.inspect:stats", "How large, how old, for whom: one screen."),
+    "doctor": Lazy("cache.doctor:doctor", "Find what ails a cache, and mend it."),
+    "prune": Lazy("cache.prune:prune", "Remove what it can do without."),
+    "pack": Lazy("cache.pack:pack", "Put what a program needs into one file."),
+    "unpack": Lazy("cache.pack:unpack", "Unpack it where it is needed."),
+    "ledger": Lazy("cache.ledger:ledger", "What did the cache do for a program?"),
+    "report": Lazy("cache.report:report", "What did it do over runs and hosts?"),
+    "explain": Lazy("cache.ledger:explain", "Why did a compile hit, or miss?"),
+    "advise": Lazy("cache.advise:advise", "Which settings would save it how much?"),
+    "ship": Lazy("cache.ship:ship", "Which way should I ship this program?"),
 }
 
 app = LazyGroup(

@@ -23,13 +23,13 @@ it starts are followed.
 """
 
 COMMANDS = {
-    "run": Lazy("harness.cli.profile.run:run", "Run a program and say where its time went."),
-    "show": Lazy("harness.cli.profile.show:show", "Show what a profile found, or a table."),
-    "try": Lazy("harness.cli.profile.remedies:try_", "Try remedies in a second run."),
-    "report": Lazy("harness.cli.profile.show:report", "Write one HTML file of a profile."),
-    "trace": Lazy("harness.cli.profile.show:trace", "Write a profile as a trace, for Perfetto."),
-    "diff": Lazy("harness.cli.profile.diff:diff", "Say what changed from profile A to profile B."),
-    "check": Lazy("harness.cli.profile.diff:check", "Fail where more is built than allowed."),
+    "run": Lazy("profile.run:run", "Run a program and say where its time went."),
+    "show": Lazy("profile.show:show", "Show what a profile found, or a table."),
+    "try": Lazy("profile.remedies:try_", "Try remedies in a second run."),
+    "report": Lazy("profile.show:report", "Write one HTML file of a profile."),
+    "trace": Lazy("profile.show:trace", "Write a profile as a trace, for Perfetto."),
+    "diff": Lazy("profile.diff:diff", "Say what changed from profile A to profile B."),
+    "check": Lazy("profile.diff:check", "Fail where more is built than allowed."),
 }
 
 
