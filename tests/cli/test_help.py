@@ -36,12 +36,20 @@ def test_help_explains_everything_and_fits_its_terminal(path):
             assert len(line) <= width or line.lstrip().startswith("harness "), line
     wide, narrow = ("".join(help_of(path, width).split()) for width in (102, 72))
     assert wide == narrow
+    assert wide.startswith(f"Usage: {path}".replace(" ", ""))
+    assert not re.search(r"<[a-z]", help_of(path, 102)), "values have names, and no types"
 
 
 @pytest.mark.parametrize("path", [path for path in COMMANDS if path.count(" ") == 1])
 def test_help_shows_an_example(path):
     group = isinstance(COMMANDS[path], click.Group)
     assert f"    {path}" in help_of(path, 102) or group
+
+
+def test_the_first_help_teaches_commands_and_exit_codes():
+    said = help_of("harness", 102)
+    assert "    harness run Gelu --case size=1024 " in said
+    assert "Exit codes: 0 fine; 1 something is slower; 2 wrong usage" in said
 
 
 def test_columns_of_examples_wrap_in_their_column_and_prose_as_prose():
