@@ -124,7 +124,11 @@ def worded(words: Words, built: Built, change: Change) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeKind(Kind):
-    """A cause that is a difference from an earlier build."""
+    """A cause that is a difference from an earlier build.
+
+    Raises:
+        TypeError: it looks nowhere, or in a place that there is not: it would never be found.
+    """
 
     looks: Mapping[Place, Look]
     """Where it can be seen, and what sees it."""
@@ -147,6 +151,13 @@ class ChangeKind(Kind):
     tried: Callable[[Cause, Sequence[Built]], WithoutEdit | None] | None = None
     """How `harness profile try` applies the remedy without an edit, given all builds of the
     function; None where it cannot."""
+
+    def __post_init__(self) -> None:
+        if not self.looks or not self.looks.keys() <= set(PLACES):
+            raise TypeError(
+                f"The cause {self.name!r} looks at {', '.join(self.looks) or 'nothing'}; expected "
+                f"some of {', '.join(PLACES)}."
+            )
 
 
 class Lost(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.profiles.causes.cause import Cause, Kind
+from harness.profiles.causes.cause import Cause, ChangeKind, Kind
 from harness.profiles.causes.registry import KINDS, LOOKS
 from tests.added import House
 from tests.report.pages import embedded
@@ -74,6 +74,13 @@ def test_a_cause_that_lacks_something_fails_at_import_with_what_it_lacks(house, 
     done = house.python("-c", "import harness.profiles.causes.registry")
     assert done.returncode
     assert lacks in done.stderr
+
+
+@pytest.mark.parametrize("looks", [{}, {"sizes": lambda *_: None}], ids=["nothing", "sizes"])
+def test_a_cause_that_is_never_found_is_refused(looks, request):
+    said = f"'x' looks at {request.node.callspec.id}; expected some of function, "
+    with pytest.raises(TypeError, match=said):
+        ChangeKind(name="x", sentence="", remedy="", looks=looks)
 
 
 def test_every_cause_is_called_as_its_file():
