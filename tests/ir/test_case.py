@@ -107,7 +107,7 @@ def test_a_file_that_cannot_be_imported_is_named_where_its_workload_is_missed():
 
 
 def test_every_example_of_the_help_means_one_case_of_the_benchmarks():
-    examples = re.findall(r"^  harness ir (.*?)(?:  .*)?$", cli_ir.HELP, re.M)
+    examples = re.findall(r"^  harness ir (.*?)(?:  .*)?$", cli_ir.ir.help, re.M)
     assert len(examples) > 10
     for example in examples:
         pattern, *words = shlex.split(example)
