@@ -88,7 +88,7 @@ class Child:
             cwd: the folder it runs in; None means the caller's.
             fds: open files that it inherits under their numbers.
             log: takes what it prints; without one, the last lines are kept in `output`.
-            kept: whether :mod:`harness.engine.containment` runs it, as no module of ours; it has
+            kept: whether :mod:`harness.engine.keeper` runs it, as no module of ours; it has
                 :data:`PATIENCE_S` to end after SIGINT before it is killed.
             parent: forks the process that `command` would start, where that is possible: with the
                 channel and `fds` open, in an environment and a folder of its parent's.
@@ -103,7 +103,7 @@ class Child:
         """What an error calls it: the module that Python runs, else the program."""
         self.kept = kept
         locks, holders = for_children()
-        keeper = [sys.executable, "-m", "harness.engine.containment"] if kept else []
+        keeper = [sys.executable, "-m", "harness.engine.keeper"] if kept else []
         self.code: int | None = None
         """Its exit code, -N where signal N killed it; None while it runs."""
         self._printed = b""

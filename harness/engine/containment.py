@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import re
 import secrets
 import signal
-import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-
-import psutil
 
 from harness.errors import HarnessError
 
@@ -34,7 +29,7 @@ POSSIBLE = hasattr(os, "setsid")
 END_WITH_PARENT, MEMORY = "ends with its parent", "memory"
 """What a record may say of its process."""
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _THREADS_BYTES = 32 << 20
 """Stacks of threads that libraries start later, for each processor: they count whole."""
 
@@ -198,58 +193,3 @@ def _namespace() -> int:
         return os.stat(f"{_PROCESSES}/self/ns/pid").st_ino
     except OSError:
         return 0
-
-
-def keep(command: list[str]) -> int:
-    """Run a command that does not outlive its caller, and of which nothing stays behind.
-
-    `python -m harness.engine.containment COMMAND...` hands SIGINT on. Where standard input closes,
-    because the caller ended it or was killed, it kills the command. What the command has started,
-    in whatever session, is killed with it or after it: on Linux, orphans are given to this process.
-    Only then it ends, and lets go of the locks that it inherits. Return the exit code: the
-    command's, 128 + N of signal N.
-    """
-    on_linux = sys.platform == "linux"
-    if on_linux:
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    early: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: early.append(number))
-    running = subprocess.Popen(  # before there is a thread
-        command,
-        stdin=subprocess.DEVNULL,
-        preexec_fn=functools.partial(end_with_parent, os.getpid()) if on_linux else None,
-        process_group=0,
-    )
-    signal.signal(signal.SIGINT, lambda number, frame: running.send_signal(number))
-    for number in early:
-        running.send_signal(number)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: running.kill())
-    threading.Thread(target=_follow_caller, args=[running], daemon=True).start()
-    code = running.wait()
-    _kill_children()
-    return code if code >= 0 else 128 - code
-
-
-def _follow_caller(running: subprocess.Popen[bytes]) -> None:
-    while os.read(0, 4096):
-        pass
-    running.kill()
-    _kill_children()
-
-
-def _kill_children() -> None:
-    """Kill what is left, and what that starts while it is killed."""
-    left = True
-    while left:
-        left = False
-        for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(psutil.Error):  # it is gone, or somebody else's
-                if process.status() != psutil.STATUS_ZOMBIE:
-                    process.kill()
-                    left = True
-        time.sleep(0.01)
-
-
-if __name__ == "__main__":
-    sys.exit(keep(sys.argv[1:]))

@@ -39,12 +39,10 @@ class _WhenImported:
     ) -> importlib.machinery.ModuleSpec | None:
         if name != "jax" or self.looking:
             return None
-        from importlib.util import find_spec  # every Python without JAX would pay for it
-
         begin = clock()
         self.looking = True
         try:
-            spec = find_spec(name)  # which asks this one again, and then the others
+            spec = _spec_of(name)  # which asks this one again, and then the others
         finally:
             self.looking = False
         loader = spec.loader if spec is not None else None
@@ -65,12 +63,16 @@ class _WhenImported:
         return spec
 
 
+def _spec_of(name: str) -> importlib.machinery.ModuleSpec | None:
+    from importlib.util import find_spec  # every Python without JAX would pay for it
+
+    return find_spec(name)
+
+
 def _with_harness(what: str, action: Callable[[], None]) -> None:
     """Act with this very package importable; whatever goes wrong, the program goes on."""
-    from importlib.util import find_spec
-
     try:
-        there = find_spec("harness")
+        there = _spec_of("harness")
         folder = os.path.dirname(there.origin or "") if there is not None else ""
         if there is not None and not os.path.isdir(os.path.join(folder, "watch")):
             raise ImportError(f"it has a package of its own that is named harness, in {folder}")
