@@ -13,6 +13,7 @@ import json
 import statistics
 import time
 
+from harness.targets import find
 from tests.performance.command import fresh, options, workloads
 from tests.program import built
 
@@ -79,7 +80,7 @@ def main() -> None:
         print(json.dumps(one(given.target, given.select)))
         return
     variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
-    variables |= built.TPU if given.target == "tpu:v5e" else {}
+    variables |= find(given.target).environment
     wanted = (__spec__.name, "--one", "--target", given.target, *given.select)
     runs = [
         fresh(*wanted, **variables, PYTHONHASHSEED=str(number)) for number in range(given.processes)
