@@ -145,6 +145,7 @@ for _ in range(2):
     subprocess.Popen(sleeping, start_new_session=True)
 between = "import subprocess; subprocess.Popen({})".format(sleeping)
 subprocess.call([sys.executable, "-c", between])  # an orphan
+open("/proc/self/comm", "w").write("has spread")
 """
 CALLS = """
 from harness.engine.child import Child
@@ -158,13 +159,19 @@ def spreads(then="time.sleep(600)"):
     return python(SPREADS + then)
 
 
+def are_all_there(token, count):
+    """Whether the command has started all, and there are so many; they come and go before."""
+    found = of(token)
+    return len(found) == count and any(one.name() == "has spread" for one in found)
+
+
 @pytest.mark.parametrize("kept", [False, True], ids=["a child", "a kept command"])
 @pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
 def test_nothing_is_left_in_whatever_session_it_is(then, kept):
     token = secrets.token_hex()
     with Child(spreads(then), {**os.environ, TOKEN: token}, kept=kept) as child:
         if then:
-            assert wait_for(lambda: len(of(token)) == 4 + kept, 60)
+            assert wait_for(lambda: are_all_there(token, 4 + kept), 60)
         else:
             assert child.wait() == 0
             assert len(of(token)) == (0 if kept else 3)
@@ -179,7 +186,7 @@ def test_a_killed_caller_leaves_nothing_of_a_kept_command(number, whose):
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there, stderr=subprocess.DEVNULL) as running:
         started = psutil.Process(running.pid)
-        were_there = wait_for(lambda: len(of(token)) == 6 and len(started.children()) == 1, 60)
+        were_there = wait_for(lambda: are_all_there(token, 6), 60)
         (one,) = started.children() if were_there and whose == "keeper" else [running]
         one.send_signal(signal.Signals[number])
         running.wait(60)
@@ -229,10 +236,12 @@ def test_what_a_killed_command_has_left_ends_with_the_next_and_no_other_does():
     caller = CALLS.format(command=spreads(), kept=False)
     there = {**os.environ, TOKEN: token}
     with subprocess.Popen(python(caller), env=there) as running:
-        assert wait_for(lambda: len(of(token)) == 5, 60)
+        were_there = wait_for(lambda: are_all_there(token, 5), 60)
         containment.end_left_over()
-        assert len(of(token)) >= 5, "its caller is there"
+        are_there = len(of(token))
         running.kill()
+    assert were_there
+    assert are_there == 5, "its caller is there"
     # of any command that is run beside this test, the next may be the first
     next_one = "from harness.engine import containment; containment.end_left_over()"
     subprocess.run(python(next_one), check=True)
