@@ -13,7 +13,7 @@ COMMANDS = {
     "unpack": Lazy("cache.pack:unpack", "Unpack it where it is needed."),
     "ledger": Lazy("cache.ledger:ledger", "What did the cache do for a program?"),
     "report": Lazy("cache.report:report", "What did it do over runs and hosts?"),
-    "explain": Lazy("cache.ledger:explain", "Why did a compile hit, or miss?"),
+    "explain": Lazy("cache.explain:explain", "Why did a compile hit, or miss?"),
     "advise": Lazy("cache.advise:advise", "Which settings would save it how much?"),
     "ship": Lazy("cache.ship:ship", "Which way should I ship this program?"),
 }

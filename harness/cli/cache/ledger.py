@@ -1,26 +1,23 @@
-"""`harness cache ledger` and `explain`: what a cache did for a program, and why it missed."""
+"""`harness cache ledger`: run a program under a ledger, or add ledgers up."""
 
 from __future__ import annotations
 
 import math
 import os
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
-from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import Share, Summary
 from harness.cli import options
 from harness.cli.options import Argument, Option
-from harness.cli.output import Heading, Output, Part, check_writable, console, notes, print_page
+from harness.cli.output import check_writable, console, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced
-from harness.records.units import counted, some
 from harness.watch import programs
 
 
@@ -156,57 +153,3 @@ def _rate(rate: Share, unit: str, digits: int) -> str:
         return "nothing to divide by"
     top, bottom = (f"{number:.{digits}f}{unit}" for number in (rate.numerator, rate.denominator))
     return f"{rate.value:.1%} ({top} of {bottom})"
-
-
-MOST_NAMES = 3
-"""So many modules of one verdict are named."""
-
-
-@options.command(
-    a=Argument(metavar="A", help="The ledger of the run that compiled."),
-    b=Argument(metavar="B", help="The ledger of the run that missed."),
-    everything=Option("--all", help="Show the modules that hit as well."),
-)
-def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> None:
-    r"""Say, module by module, which part of the key changed between two runs, and how.
-
-    \b
-      harness cache ledger -o a.jsonl -- python train.py
-      harness cache ledger -o b.jsonl -- python train.py
-      harness cache explain a.jsonl b.jsonl
-
-    Exit codes: 0 fine; 2 wrong usage; 4 no compile request.
-    """
-    runs = ledgers.read(a), ledgers.read(b)
-    modules = explain_runs(*runs)
-    shown = [one for one in modules if everything or one.status != "hit"]
-    hits = sum(one.status == "hit" for one in modules)
-    parts: list[Part] = [Heading(f"{hits} of {counted(len(modules), 'module')} hit.")]
-    parts += [line for alike in _alike(shown) for line in _lines(alike)]
-    for path, run in zip((a, b), runs, strict=True):
-        keyless = [event for event in run.events if not event.key]
-        if keyless:
-            parts.append(f"{path}: {len(keyless)} requests had no key: {keyless[0].detail}")
-    rows = [{"module": o.module, "status": o.status, "verdict": o.verdict} for o in shown]
-    output.show(parts, rows, shown)
-    if not modules:
-        raise Exit(ExitCode.NOTHING)
-
-
-def _alike(shown: Iterable[Explained]) -> Iterator[list[Explained]]:
-    """Yield modules together that have one verdict, as after an upgrade."""
-    groups: dict[Any, list[Explained]] = {}
-    for one in shown:
-        renamed = one.a is not None and one.a.module != one.module
-        groups.setdefault((one.verdict, one.differences, renamed and one.module), []).append(one)
-    yield from groups.values()
-
-
-def _lines(alike: list[Explained]) -> Iterator[str]:
-    one, *others = alike
-    yield f"{some([each.module for each in alike], MOST_NAMES)}: {one.verdict}"
-    if not others and one.a is not None and one.b is not None and one.a.module != one.b.module:
-        yield f"    was {one.a.module}"
-    for difference in one.differences:
-        yield f"  {difference.component}"
-        yield from (f"    {line}" for line in difference.lines)

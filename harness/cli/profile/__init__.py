@@ -26,8 +26,8 @@ COMMANDS = {
     "run": Lazy("profile.run:run", "Run a program and say where its time went."),
     "show": Lazy("profile.show:show", "Show what a profile found, or a table."),
     "try": Lazy("profile.remedies:try_", "Try remedies in a second run."),
-    "report": Lazy("profile.show:report", "Write one HTML file of a profile."),
-    "trace": Lazy("profile.show:trace", "Write a profile as a trace, for Perfetto."),
+    "report": Lazy("profile.files:report", "Write one HTML file of a profile."),
+    "trace": Lazy("profile.files:trace", "Write a profile as a trace, for Perfetto."),
     "diff": Lazy("profile.diff:diff", "Say what changed from profile A to profile B."),
     "check": Lazy("profile.diff:check", "Fail where more is built than allowed."),
 }
