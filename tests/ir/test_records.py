@@ -164,6 +164,15 @@ def test_a_program_is_kept_once_and_as_equal_bytes(tmp_path):
     assert os.listdir(tmp_path / "one") == ["f.json.gz"]
 
 
+def test_a_link_that_lies_where_a_program_is_kept_is_not_followed(tmp_path):
+    folder, outside = tmp_path / "programs", tmp_path / "outside"
+    kept.open_folder(folder)
+    kept.path_of(folder, "f").symlink_to(outside)
+    kept.keep(folder, "f", Texts("a"), Texts("b"))
+    assert not outside.exists()
+    assert kept.read(folder, "f").stablehlo == "a"
+
+
 def test_a_write_that_fails_leaves_no_half_file(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
