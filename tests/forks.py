@@ -268,6 +268,9 @@ def _serve(listener):
             continue
         connection, _ = listener.accept()
         _, fds, _, _ = socket.recv_fds(connection, 1, 64)
+        if not fds:  # who asks was killed before it could say for what
+            connection.close()
+            continue
         with open(fds[0], "rb") as file:
             order = json.load(file)
         with warnings.catch_warnings():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import pytest
@@ -32,3 +33,11 @@ def test_the_harness_of_a_forked_process_is_the_one_beside_the_tests(fork_server
     file, *path = said.split()
     assert file == str(forks.ROOT / "harness" / "__init__.py")
     assert str(forks.ROOT) not in path
+
+
+def test_who_is_killed_while_it_asks_takes_the_server_from_nobody(fork_server, tmp_path):
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(fork_server)
+    with forks.forking(fork_server):
+        ask = [sys.executable, "-c", "import sys; print('pandas' in sys.modules)"]
+        assert forks.run(ask, cwd=tmp_path, check=True).stdout == "True\n"
