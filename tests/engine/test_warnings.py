@@ -54,7 +54,7 @@ def burnt(*before):
 
 def test_the_time_of_others_is_told_from_that_of_our_own_processes():
     others = machine_load.Others()
-    assert burnt() >= BURNT_S
+    assert burnt() > BURNT_S / 2
     assert burnt("setsid", "--fork") < BURNT_S / 2
     assert 0.05 < others.cores() < machine_load.cores()
 
