@@ -269,12 +269,8 @@ def _hashed(file: str, *stamp: int) -> str:
 
 def _distribution(top: str) -> dict[str, str]:
     """Return name and value of each distribution that has a top-level package or module."""
-    try:
-        names = [metadata.distribution(top).name]
-    except metadata.PackageNotFoundError:
-        names = _distributions_by_package(*sys.path).get(top, [])
-    found: dict[str, str] = {}
-    for name in names:
+    found = _by_name(top)
+    for name in () if found else _distributions_by_package(*sys.path).get(top, ()):
         found |= _by_name(name)
     return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
 
@@ -293,7 +289,8 @@ def _by_name(name: str) -> dict[str, str]:
     noted = [distribution.read_text(file) or "" for file in ("RECORD", "direct_url.json")]
     value = hashlib.sha256("\n".join(noted).encode()).hexdigest()[:16]
     edited = _edited_ns(distribution, noted[0])
-    return {f"{distribution.name}=={distribution.version}": value + (edited and f" {edited}")}
+    about = distribution.metadata  # parsed anew at each access
+    return {f"{about['Name']}=={about['Version']}": value + (edited and f" {edited}")}
 
 
 def _edited_ns(distribution: metadata.Distribution, record: str) -> str:
