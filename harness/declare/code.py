@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import sysconfig
 import time
@@ -270,14 +271,19 @@ def _hashed(file: str, *stamp: int) -> str:
 def _distribution(top: str) -> dict[str, str]:
     """Return name and value of each distribution that has a top-level package or module."""
     found = _by_name(top)
-    for name in () if found else _distributions_by_package(*sys.path).get(top, ()):
-        found |= _by_name(name)
+    place = re.compile(rf"^{re.escape(top)}(?:[/.]|$)", re.MULTILINE)
+    for one, listed in () if found else _listed(*sys.path):
+        if place.search(listed):
+            found |= _by_name(one.metadata["Name"])
     return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
 
 
 @cache
-def _distributions_by_package(*path: str) -> Mapping[str, list[str]]:
-    return metadata.packages_distributions()
+def _listed(*path: str) -> list[tuple[metadata.Distribution, str]]:
+    """Return each distribution with what it lists; Python's own reading of all takes 0.5 s."""
+    files = ("RECORD", "top_level.txt")
+    found = metadata.distributions()
+    return [(one, "\n".join(one.read_text(file) or "" for file in files)) for one in found]
 
 
 def _by_name(name: str) -> dict[str, str]:
