@@ -15,6 +15,7 @@ import atexit
 import contextlib
 import fcntl
 import gc
+import importlib.metadata
 import inspect
 import itertools
 import json
@@ -346,19 +347,22 @@ def _become(order):
         runpy.run_path(how, run_name="__main__")
 
 
+IMPORTED = (
+    *("asv.main", "asv_runner.check", "pandas", "rich.table", "scipy.stats"),
+    *("jax.export", "jax.numpy", "jax._src.lib.triton", "jaxlib.mlir.dialects.mhlo"),
+    *("harness.asv.measure", "harness.asv.suite", "harness.engine.staged_worker"),
+    *("harness.cache.ledger", "harness.ir.child", "harness.verdicts.compare"),
+    *("harness.cli.output", "harness.cli.init", "harness.cli.run", "harness.cli.cache.pack"),
+)
+"""What most processes need and what takes long."""
+
+
 def _import():
-    """Import what most processes need and what takes long."""
-    import asv.main
-    import jax.numpy
-    import pandas
-    import scipy.stats
-
-    import harness.asv.suite
-    import harness.cli
-    import harness.engine.staged_worker
-
+    for name in IMPORTED:
+        importlib.import_module(name)
+    for plugin in importlib.metadata.entry_points(group="jax_plugins"):
+        plugin.load()
     sys.modules.pop("__mp_main__", None)  # multiprocessing's name for this file
-    del asv, jax, pandas, scipy, harness
 
 
 def _end(code):
