@@ -1,20 +1,25 @@
-"""Cache directories that real JAX filled, copied for each test."""
+"""Cache directories that real JAX filled, copied for each test, and `harness cache …`."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
 
 import pytest
 
+from tests import forks
 from tests.cache.filled import CAP, backdate, run_jax
 
 
-@pytest.fixture(scope="module")
-def originals(tmp_path_factory):
+@pytest.fixture(scope="session")
+def originals(tmp_path_factory, fork_server):
     place = tmp_path_factory.mktemp("originals")
-    for cap in (-1, CAP):
-        assert run_jax(place / str(cap), cap=cap)["written"] == 3
-        backdate(place / str(cap))
+    forked = forks.ADDRESS in os.environ
+    with contextlib.nullcontext() if forked else forks.forking(fork_server):
+        for cap in (-1, CAP):
+            assert run_jax(place / str(cap), cap=cap)["written"] == 3
+            backdate(place / str(cap))
     return place
 
 
@@ -25,3 +30,16 @@ def fill(originals, tmp_path):
         return shutil.copytree(originals / str(cap), tmp_path / f"cache{cap}")
 
     return copy
+
+
+@pytest.fixture
+def says(command):
+    """Hold `harness cache …` to its exit code and to what it says; return what it prints."""
+
+    def run(*words, code=0, said=""):
+        ended, out, err = command("cache", *words)
+        assert ended == code, out + err
+        assert said in out + err, out + err
+        return out
+
+    return run

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from jax._src.compilation_cache import compress_executable, decompress_executable
 
+from harness.cache.ailment import Severity
 from harness.watch import jax_names
 from tests.cache.filled import backdate, entry_of
 
@@ -26,15 +27,17 @@ class Plant:
         name: What is done.
         kind: What the doctor is to call it.
         how: Does it, to the directory.
+        evidence: A regular expression for what the doctor sees.
+        severity: What it is to call it that worst.
         whole: Whether the directory ails, and no entry.
-        note: Whether it is no more than a note.
     """
 
     name: str
     kind: str
     how: Callable[[Path], object]
+    evidence: str = ""
+    severity: Severity = "ailing"
     whole: bool = False
-    note: bool = False
 
 
 def _first(cache: Path) -> Path:
@@ -90,13 +93,10 @@ def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
 
 
 def _claiming(feature: bytes) -> Callable[[bytes], bytes]:
-    """Have an executable need an instruction that this processor lacks."""
-
-    def change(data: bytes) -> bytes:
-        assert b"-" + feature in data, "this processor has it"
-        return data.replace(b"-" + feature, b"+" + feature, 1)
-
-    return change
+    """Have an executable be compiled for a Xeon Phi, with an instruction that only those had."""
+    features = b"+sse2,-avx512pf,+" + feature
+    told = b"\x12\x03knl\x1a" + bytes([len(features)]) + features
+    return lambda data: data.replace(b"-unknown-linux-gnu", b"-unknown-linux-gnu" + told, 1)
 
 
 def _time_of_use(entry: Path, seconds: float) -> None:
@@ -131,9 +131,10 @@ def _group(cache: Path) -> None:
 
 
 def _listed(cache: Path) -> None:
-    """Let a user of an access control list write to an entry."""
+    """Let a user of an access control list write to an entry, and another one read it."""
     nobody = 2**32 - 1
-    entries = [(1, 6, nobody), (2, 6, 4321), (4, 4, nobody), (16, 6, nobody), (32, 4, nobody)]
+    named = (2, 6, 4321), (2, 4, 4322)
+    entries = [(1, 6, nobody), *named, (4, 4, nobody), (16, 6, nobody), (32, 4, nobody)]
     data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
     os.setxattr(_first(cache), "system.posix_acl_access", data)
 
@@ -149,39 +150,48 @@ def _parent(cache: Path) -> Path:
 EARLY = jax_names.version().startswith("0.10.")
 
 PLANTS = (
-    Plant("no bytes", "empty", _as_bytes(lambda data: b"")),
-    Plant("one byte", "torn", _as_bytes(lambda data: data[:1])),
-    Plant("half", "torn", _as_bytes(lambda data: data[: len(data) // 2])),
-    Plant("all but the last byte", "torn", _as_bytes(lambda data: data[:-1])),
-    Plant("zeros", "garbage", _as_bytes(lambda data: bytes(len(data)))),
+    Plant("no bytes", "empty", _as_bytes(lambda data: b""), "no bytes"),
+    Plant("one byte", "torn", _as_bytes(lambda data: data[:1]), "stops in the middle"),
+    Plant("half", "torn", _as_bytes(lambda data: data[: len(data) // 2]), "stops in the middle"),
+    Plant("all but the last byte", "torn", _as_bytes(lambda data: data[:-1]), "in the middle"),
+    Plant("zeros", "garbage", _as_bytes(lambda data: bytes(len(data))), "begins with 00 00 00 00:"),
     Plant("random bytes", "garbage", _as_bytes(lambda data: b"\x01" + os.urandom(len(data)))),
-    Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>")),
-    Plant("a flipped bit", "garbage", _as_bytes(_flip)),
+    Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>"), "3c 68 74 6d"),
+    Plant("a flipped bit", "garbage", _as_bytes(_flip), "zlib stream is damaged"),
     Plant("zeros at the end", "torn", _as_bytes(lambda data: data[:-900] + bytes(900))),
     Plant("not compressed", "garbage", _as_bytes(decompress_executable)),
-    Plant("the time alone", "garbage", _inside(lambda data: data[:4])),
-    Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first")),
-    Plant("two programs swapped", "wrong-module", _swap),
-    Plant("renamed", "wrong-module", _misnamed),
-    Plant("half an executable", "torn", _inside(lambda data: data[: len(data) // 2])),
+    Plant("the time alone", "garbage", _inside(lambda data: data[:4]), "unpacks to 4 bytes"),
+    Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first"),
+          "the module in it is jit_second, not jit_first", "unusable"),
+    Plant("two programs swapped", "wrong-module", _swap, severity="unusable"),
+    Plant("renamed", "wrong-module", _misnamed, severity="unusable"),
+    Plant("half an executable", "torn", _inside(lambda data: data[: len(data) // 2]),
+          r"executable in it stops \d+ bytes early"),
     Plant("an executable's head", "torn", _inside(lambda data: data[:1500])),
-    Plant("object code overwritten", "unloadable", _inside(_without_code), note=True),
-    Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40])),
-    Plant("needs avx512fp16", "foreign-processor", _inside(_claiming(b"avx512fp16"))),
-    Plant("needs amx", "foreign-processor", _inside(_claiming(b"amx-int8"))),
+    Plant("object code overwritten", "unloadable", _inside(_without_code), severity="note"),
+    Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40]),
+          "XLA does not load it for a CPU: "),
+    Plant("needs avx512er", "foreign-processor", _inside(_claiming(b"avx512er")),
+          "1 entries are compiled for knl, with .*: avx512er$"),
+    Plant("needs avx5124vnniw", "foreign-processor", _inside(_claiming(b"avx5124vnniw"))),
     Plant("entry of another", "others-can-write", _owner(4321, 4321, _first)),
-    Plant("directory of another", "others-can-write", _owner(4321, 0, _directory), whole=True),
-    Plant("entry of a group", "others-can-write", _group),
-    Plant("entry of a user of its list", "others-can-write", _listed),
-    Plant("entry of everyone", "others-can-write", _mode(0o666, _first)),
-    Plant("directory of everyone", "others-can-write", _mode(0o777, _directory), whole=True),
-    Plant("parent of everyone", "others-can-write", _mode(0o777, _parent), whole=True),
+    Plant("directory of another", "others-can-write", _owner(4321, 0, _directory),
+          "user 4321, whose it is, can write to ", whole=True),
+    Plant("entry of a group", "others-can-write", _group, "the group group 4321 can overwrite 1 "),
+    Plant("entry of a user of its list", "others-can-write", _listed, "user 4321 can overwrite 1 "),
+    Plant("entry of everyone", "others-can-write", _mode(0o666, _first),
+          "everyone on this machine can overwrite 1 entries", "unusable"),
+    Plant("directory of everyone", "others-can-write", _mode(0o777, _directory),
+          severity="unusable", whole=True),
+    Plant("parent of everyone", "others-can-write", _mode(0o777, _parent),
+          severity="unusable", whole=True),
     Plant("a link to nowhere", "unreadable", _instead(lambda entry: entry.symlink_to("nowhere"))),
     Plant("a folder", "unreadable", _instead(Path.mkdir)),
     Plant("a pipe", "unreadable", _instead(os.mkfifo)),
-    Plant("used tomorrow", "future", _used_tomorrow),
-    Plant("no time of use", "orphaned", _orphan, note=not EARLY),
-)
+    Plant("used tomorrow", "future", _used_tomorrow, r"82[78]\d\d s ahead"),
+    Plant("no time of use", "orphaned", _orphan, "1 entries have no time of use",
+          "ailing" if EARLY else "note"),
+)  # fmt: skip
 """Done to directories with and without a size cap and to one of many programs."""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import builtins
 import os
+import shutil
 import sys
+import tempfile
 import types
 from pathlib import Path
 
@@ -13,14 +14,6 @@ import pytest
 from harness.cache.directory import UnusableCacheError, open_directory
 from harness.cache.survey import survey
 from harness.errors import UsageError
-from tests.cache.filled import run_harness
-
-
-def raising(error):
-    def refuse(*arguments):
-        raise error
-
-    return refuse
 
 
 @pytest.fixture
@@ -36,72 +29,35 @@ def bucket(monkeypatch):
     return stand_in
 
 
-def test_no_directory_and_a_file_in_its_place_are_told(tmp_path):
-    with pytest.raises(
-        UnusableCacheError, match=r"nowhere cannot be listed: No such file.*Expected"
-    ):
-        open_directory(str(tmp_path / "nowhere"))
+@pytest.mark.parametrize("verb", ["doctor", "inspect"])
+def test_a_command_ends_with_that_error_and_its_exit_code(tmp_path, says, verb):
     (tmp_path / "file").touch()
-    with pytest.raises(
-        UnusableCacheError, match=r"file cannot be listed: Not a directory. Expected"
+    for where, code, said in (
+        (tmp_path / "nowhere", 5, "nowhere cannot be listed: No such file or directory. Expected"),
+        (tmp_path / "file", 5, "file cannot be listed: Not a directory. Expected"),
+        ("", 2, "DIR is empty"),
+        ("file://", 2, "DIR is empty"),
     ):
-        open_directory(str(tmp_path / "file"))
-    for where in ("", "file://"):
-        with pytest.raises(UsageError, match="DIR is empty"):
-            open_directory(where)
+        assert says(verb, where, code=code, said=said) == ""
+    says(verb, code=2, said="DIR")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "text"),
-    [
-        (["doctor", "{tmp}/nowhere"], 5, "nowhere cannot be listed"),
-        (["doctor", "{tmp}/file"], 5, "file cannot be listed"),
-        (["inspect", "{tmp}/nowhere"], 5, "nowhere cannot be listed"),
-        (["doctor"], 2, "DIR"),
-    ],
-)
-def test_a_command_ends_with_that_error_and_its_exit_code(tmp_path, arguments, code, text):
-    (tmp_path / "file").touch()
-    done = run_harness(*(part.format(tmp=tmp_path) for part in arguments))
-    assert (done.returncode, done.stdout) == (code, "")
-    assert text in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
-def test_the_directory_of_another_user_is_one_clear_error(tmp_path):
-    tmp_path.chmod(0o700)
-    os.seteuid(65534)
-    try:
-        with pytest.raises(UnusableCacheError, match="cannot be listed: Permission denied"):
-            open_directory(str(tmp_path))
-    finally:
-        os.seteuid(0)
-
-
-def test_a_directory_that_refuses_is_one_clear_error(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "listdir", raising(OSError(5, "Input/output error")))
-    with pytest.raises(UnusableCacheError, match=r"Input/output error"):
-        open_directory(str(tmp_path))
-
-
-def test_a_directory_that_may_be_listed_but_not_entered_is_one_clear_error(fill, monkeypatch):
-    cache = fill()
-
-    def without_entering(look):
-        def refuse(path, **more):
-            if str(path).startswith(f"{cache}/"):
-                raise PermissionError(13, "Permission denied", str(path))
-            return look(path, **more)
-
-        return refuse
-
-    monkeypatch.setattr(os, "stat", without_entering(os.stat))
-    monkeypatch.setattr(os, "lstat", without_entering(os.lstat))
-    with pytest.raises(
-        UnusableCacheError, match=r"cannot be entered: Permission denied.*chmod u\+rx"
-    ):
-        survey(open_directory(str(cache)))
+@pytest.mark.parametrize(("mode", "what"), [(0o000, "listed"), (0o444, "entered")])
+def test_a_directory_that_refuses_its_user_is_one_clear_error(fill, mode, what):
+    uid = os.geteuid()
+    with tempfile.TemporaryDirectory() as place:  # pytest's own lets nobody else enter
+        os.chmod(place, 0o755)
+        cache = shutil.copytree(fill(), Path(place, "cache"))
+        cache.chmod(mode)
+        if uid == 0:  # whom modes do not bind
+            os.seteuid(65534)
+        try:
+            said = rf"cannot be {what}: Permission denied.*chmod u\+rx"
+            with pytest.raises(UnusableCacheError, match=said):
+                survey(open_directory(str(cache)))
+        finally:
+            os.seteuid(uid)
+            cache.chmod(0o755)
 
 
 def test_a_bucket_without_its_library_says_what_to_install(monkeypatch):
@@ -118,7 +74,10 @@ def test_a_bucket_without_its_library_says_what_to_install(monkeypatch):
     ],
 )
 def test_what_a_bucket_raises_is_one_clear_error(bucket, error, kind, text):
-    bucket(raising(error))
+    def refuse(where):
+        raise error
+
+    bucket(refuse)
     with pytest.raises(kind, match=text):
         open_directory("gs://team/cache")
 
@@ -126,28 +85,13 @@ def test_what_a_bucket_raises_is_one_clear_error(bucket, error, kind, text):
 def test_a_bucket_is_read_through_its_library(fill, bucket):
     cache = fill()
 
-    class Remote:
-        def __init__(self, where):
-            self.path = Path(str(where).replace("gs://team/cache", str(cache)))
-            self.name = self.path.name
+    class Remote(type(cache)):
+        def stat(self, **options):
+            seen = os.stat(self)
+            more = {"length": seen.st_size, "mtime": int(seen.st_mtime)}
+            return types.SimpleNamespace(st_mode=seen.st_mode, **more)
 
-        def __truediv__(self, name):
-            return Remote(self.path / name)
-
-        def is_dir(self):
-            return self.path.is_dir()
-
-        def iterdir(self):
-            return map(Remote, self.path.iterdir())
-
-        def stat(self):
-            seen = self.path.stat()
-            return types.SimpleNamespace(length=seen.st_size, mtime=int(seen.st_mtime))
-
-        def open(self, mode):
-            return builtins.open(self.path, mode)
-
-    bucket(Remote)
+    bucket(lambda where: Remote(where.replace("gs://team/cache", str(cache))))
     seen = survey(open_directory("gs://team/cache"))
     assert [entry.contents.state for entry in seen.entries] == ["readable"] * 3
     assert {(entry.used_source, entry.never_read) for entry in seen.entries} == {("unknown", None)}
