@@ -9,7 +9,7 @@ import pytest
 from harness.cache import removal
 from harness.cache.directory import open_directory
 from harness.cache.survey import survey
-from tests.cache.filled import CAP, backdate, ended, entry_of, run_harness, run_jax
+from tests.cache.filled import CAP, backdate, entry_of, run_jax
 
 DAY = 86400
 
@@ -58,31 +58,26 @@ def test_what_is_young_or_not_of_jax_stays(fill):
 
 
 @pytest.mark.parametrize("cap", [-1, CAP])
-def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap):
+def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap, says):
     directory = tmp_path / "cache"
     run_jax(directory, cap=cap)
     backdate(directory, 40 * DAY)
-    used(directory, "jit_first", 35)
-    for module in ("jit_second", "jit_third"):
-        used(directory, module, 1)
+    for module, days in (("jit_first", 35), ("jit_second", 1), ("jit_third", 1)):
+        used(directory, module, days)
     before = sorted(path.name for path in directory.iterdir())
-    told = run_harness("prune", str(directory), "--unused", "30d")
-    ended(told, 0, "1 of 3")
+    says("prune", directory, "--unused", "30d", said="1 of 3")
     assert sorted(path.name for path in directory.iterdir()) == before
-    done = run_harness("prune", str(directory), "--unused", "30d", "--yes", "--json")
-    document = json.loads(done.stdout)
-    [name] = document["removed"]["names"]
+    told = says("prune", directory, "--unused", "30d", "--yes", "--json")
+    [name] = json.loads(told)["removed"]["names"]
     assert name.startswith("jit_first-")
     left = sorted(path.name for path in directory.iterdir())
     assert left == [one for one in before if not one.startswith("jit_first-")]
-    again = run_jax(directory, cap=cap)
-    assert (again["hits"], again["written"], again["warned"]) == (2, 1, [])
+    assert run_jax(directory, cap=cap) == {"hits": 2, "written": 1, "warned": []}
 
 
 def test_what_a_call_left_that_was_stopped_goes_with_the_next(fill):
     directory = fill()
-    left = directory / (removal.PREFIX + "20200101T000000Z")
-    busy = directory / (removal.PREFIX + "20200101T000001Z")
+    left, busy = (directory / f"{removal.PREFIX}20200101T00000{n}Z" for n in range(2))
     for folder in (left, busy):
         folder.mkdir()
         (folder / "jit_f-cache").write_bytes(b"of before")
@@ -91,14 +86,15 @@ def test_what_a_call_left_that_was_stopped_goes_with_the_next(fill):
     assert [left.exists(), busy.exists()] == [False, True]
 
 
-def test_wrong_limits_are_one_line(fill):
-    directory = str(fill())
-    for words, said in (
-        ((), "Nothing says what may go"),
-        (("--max-size", "10 parsecs"), "expected a size such as"),
-        (("--unused", "soon"), "expected a time such as"),
-        (("--target", "gpu"), "expected cpu or other"),
-        (("--jax", "0.10.2"), "belong together"),
-    ):
-        done = run_harness("prune", directory, *words)
-        ended(done, 2, said)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("", "Nothing says what may go"),
+        ("--max-size 10parsecs", "expected a size such as"),
+        ("--unused soon", "expected a time such as"),
+        ("--target gpu", "expected cpu or other"),
+        ("--jax 0.10.2", "belong together"),
+    ],
+)
+def test_wrong_limits_are_one_line(tmp_path, says, words, said):
+    says("prune", tmp_path, *words.split(), code=2, said=said)

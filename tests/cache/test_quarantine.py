@@ -12,48 +12,36 @@ import pytest
 from harness.cache import removal
 from harness.cache.directory import UnusableCacheError, open_directory
 from harness.cache.survey import survey
-from tests.cache.filled import (
-    CAP,
-    backdate,
-    diagnose,
-    run_harness,
-    run_jax,
-    spoil,
-)
+from tests.cache.filled import CAP, backdate, diagnose, run_harness, run_jax, spoil
+
+
+def entries(directory):
+    return survey(open_directory(str(directory))).entries
 
 
 @pytest.mark.parametrize("cap", [-1, CAP])
-def test_after_a_quarantine_the_next_run_of_jax_heals(tmp_path, cap):
+def test_after_a_quarantine_the_next_run_of_jax_heals(tmp_path, cap, says):
     directory = tmp_path / "cache"
     run_jax(directory, cap=cap)
     names = {spoil(directory, "torn", "jit_first"), spoil(directory, "empty", "jit_second")}
     sick = run_jax(directory, cap=cap)
     assert (sick["hits"], len([w for w in sick["warned"] if "Error reading" in w])) == (1, 2)
-    ailing = run_harness("doctor", str(directory), "--no-put-cost")
-    assert ailing.returncode == 1, ailing.stdout + ailing.stderr
-    done = run_harness("doctor", str(directory), "--quarantine", "--no-put-cost")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert {line[13:] for line in done.stdout.splitlines() if line.startswith("moved aside: ")} == (
-        names
-    )
-    healing = run_jax(directory, cap=cap)
-    assert (healing["hits"], healing["written"], healing["warned"]) == (
-        3 - len(names),
-        len(names),
-        [],
-    )
-    healed = run_jax(directory, cap=cap)
-    assert (healed["hits"], healed["written"], healed["warned"]) == (3, 0, [])
+    says("doctor", directory, "--no-put-cost", code=1)
+    said = says("doctor", directory, "--quarantine", "--no-put-cost").splitlines()
+    assert {line[13:] for line in said if line.startswith("moved aside: ")} == names
+    assert run_jax(directory, cap=cap) == {"hits": 1, "written": 2, "warned": []}
+    assert run_jax(directory, cap=cap) == {"hits": 3, "written": 0, "warned": []}
     assert diagnose(directory).state == "healthy"
 
 
-def test_what_was_moved_comes_back_by_the_command_that_is_printed(fill):
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_what_was_moved_comes_back_by_the_command_that_is_printed(fill, scheme, says):
     directory = fill(CAP)
     name = spoil(directory, "torn")
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
-    done = run_harness("doctor", str(directory), "--quarantine", "--no-put-cost")
+    said = says("doctor", f"{scheme}{directory}", "--quarantine", "--no-put-cost")
     assert not (directory / f"{name}-cache").exists()
-    (back,) = (line for line in done.stdout.splitlines() if "mv -n" in line)
+    (back,) = (line for line in said.splitlines() if "mv -n" in line)
     subprocess.run(["sh", "-c", back], check=True)
     after = {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
     assert after == before
@@ -79,72 +67,42 @@ def test_doctors_of_one_second_use_folders_of_their_own(fill, monkeypatch):
     epoch = time.gmtime(0)
     monkeypatch.setattr(time, "gmtime", lambda: epoch)
     directory = fill()
-    seen = survey(open_directory(str(directory)))
-    folders = {removal.move_aside(directory, [e]).folder for e in seen.entries}
-    assert {Path(folder).name for folder in folders} == {
-        "quarantine-19700101T000000Z",
-        "quarantine-19700101T000000Z-2",
-        "quarantine-19700101T000000Z-3",
-    }
+    folders = [Path(removal.move_aside(directory, [e]).folder).name for e in entries(directory)]
+    stamp = "quarantine-19700101T000000Z"
+    assert folders == [stamp, f"{stamp}-2", f"{stamp}-3"]
 
 
 def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
     directory = fill()
-    first, second, _ = (seen := survey(open_directory(str(directory)))).entries
+    first, second, _ = entries(directory)
     (directory / f"{first.name}-cache").write_bytes(b"another")
     (directory / f"{second.name}-cache").unlink()
-    moved = removal.move_aside(directory, seen.entries[:2])
+    moved = removal.move_aside(directory, [first, second])
     assert (moved.names, moved.changed, moved.gone) == ((), (first.name,), (second.name,))
     assert moved.folder == ""
     assert not list(directory.glob("quarantine-*"))
 
 
-def test_a_directory_that_cannot_be_written_is_one_clear_error(fill, monkeypatch):
+@pytest.mark.parametrize(
+    ("step", "at", "said", "left"),
+    [
+        (Path, "mkdir", r"0 entries of .* were moved, then it failed: .*13.*Expected", 0),
+        (os, "rename", r"0 entries of .* were moved, then it failed: .*13", 0),
+        (os, "rename jit_second", r"1 entries of .* were moved to .*quarantine-.*, then", 1),
+    ],
+)
+def test_a_move_that_fails_says_how_far_it_came(fill, monkeypatch, step, at, said, left):
     directory = fill()
-    seen = survey(open_directory(str(directory)))
+    seen = entries(directory)
+    name, _, module = at.partition(" ")
+    whole = getattr(step, name)
 
-    def refuse(self):
-        raise PermissionError(13, "Permission denied")
+    def refuse(path, *rest):
+        if module in str(path):
+            raise PermissionError(13, "Permission denied")
+        whole(path, *rest)
 
-    monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(
-        UnusableCacheError, match=r"0 entries of .* were moved, then it failed: .*13"
-    ):
-        removal.move_aside(directory, seen.entries)
-
-
-def test_entries_that_refuse_to_be_moved_leave_no_empty_folder(fill, monkeypatch):
-    directory = fill()
-    seen = survey(open_directory(str(directory)))
-
-    def refuse(source, target):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "rename", refuse)
-    with pytest.raises(UnusableCacheError, match=r"0 entries .* Operation not permitted"):
-        removal.move_aside(directory, seen.entries)
-    assert not list(directory.glob("quarantine-*"))
-
-
-def test_a_move_that_fails_half_way_says_where_the_rest_is(fill, monkeypatch):
-    directory = fill()
-    seen = survey(open_directory(str(directory)))
-    rename = os.rename
-
-    def refuse_the_second(source, target):
-        if "jit_second" in str(source):
-            raise PermissionError(1, "Operation not permitted")
-        rename(source, target)
-
-    monkeypatch.setattr(os, "rename", refuse_the_second)
-    with pytest.raises(UnusableCacheError, match=r"1 entries of .* were moved to .*quarantine-"):
-        removal.move_aside(directory, seen.entries)
-
-
-def test_a_file_address_comes_back_by_the_command_that_is_printed(fill):
-    directory = fill()
-    name = spoil(directory, "torn")
-    done = run_harness("doctor", f"file://{directory}", "--quarantine", "--no-put-cost")
-    (back,) = (line for line in done.stdout.splitlines() if "mv -n" in line)
-    subprocess.run(["sh", "-c", back], check=True)
-    assert (directory / f"{name}-cache").exists()
+    monkeypatch.setattr(step, name, refuse)
+    with pytest.raises(UnusableCacheError, match=said):
+        removal.move_aside(directory, seen)
+    assert len(list(directory.glob("quarantine-*"))) == left
