@@ -30,67 +30,66 @@ def program(tmp_path_factory):
 def packed(program):
     """A pack of the program, and the directory that it came from."""
     place, directory = program.with_name("cache.zip"), program.with_name("cache")
-    command = ("pack", "-o", str(place), "--directory", str(directory), "--", str(program))
-    done = run_harness(*command, env=WITHOUT_PATH)
-    assert done.returncode == 0, done.stderr
-    assert "2 entries" in done.stderr
+    words = ("pack", "-o", str(place), "--directory", str(directory), "--", str(program))
+    ended(run_harness(*words, env=WITHOUT_PATH), 0, "2 entries")
     return place, directory
 
 
-def hits(program, directory, book, **variables):
-    where = {"JAX_COMPILATION_CACHE_DIR": str(directory), **WITHOUT_PATH, **variables}
-    done = run_harness("ledger", "-o", str(book), "--", str(program), env=where)
-    assert done.returncode == 0, done.stderr
-    return [event.outcome for event in read(book).events]
+@pytest.fixture
+def outcomes(program, tmp_path, says, monkeypatch):
+    """Run the program with a cache; return what became of its requests, and its ledger."""
+
+    def run(directory, **settings):
+        where = {"JAX_COMPILATION_CACHE_DIR": str(directory), **WITHOUT_PATH, **settings}
+        book = tmp_path / f"{directory.name}.jsonl"
+        with monkeypatch.context() as set_up:
+            for name, text in where.items():
+                set_up.setenv(name, text)
+            says("ledger", "-o", book, "--", program)
+        return [event.outcome for event in read(book).events], book
+
+    return run
 
 
 @pytest.mark.parametrize("capped", [False, True])
-def test_what_is_unpacked_elsewhere_is_hit(packed, program, tmp_path, capped):
+def test_what_is_unpacked_elsewhere_is_hit(packed, outcomes, tmp_path, says, capped):
     directory = tmp_path / "elsewhere"
     limit = {"JAX_COMPILATION_CACHE_MAX_SIZE": str(CAP)} if capped else {}
     if capped:  # another program filled it: every write fails where an entry lacks its time of use
         run_jax(directory, cap=CAP, functions=1)
-    done = run_harness("unpack", str(packed[0]), str(directory), "--json")
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["unpacked"]["written"]) == 2
-    assert hits(program, directory, tmp_path / "book.jsonl", **limit) == ["hit", "hit"]
+    told = json.loads(says("unpack", packed[0], directory, "--json"))
+    assert len(told["unpacked"]["written"]) == 2
+    assert outcomes(directory, **limit)[0] == ["hit", "hit"]
     if capped:
         assert run_jax(directory, cap=CAP)["warned"] == []
-    again = run_harness("unpack", str(packed[0]), str(directory))
-    ended(again, 0, "2 were there already")
+    says("unpack", packed[0], directory, said="2 were there already")
     assert not list(directory.glob(packs.PARTIAL + "*"))
 
 
-def test_a_ledger_says_what_is_packed_and_what_is_not(packed, program, tmp_path):
-    directory = tmp_path / "cache"
-    assert set(hits(program, directory, tmp_path / "book.jsonl")) == {"unwritten"}
-    command = ("pack", "-o", str(tmp_path / "b.zip"), "--ledger", str(tmp_path / "book.jsonl"))
-    done = run_harness(*command)
-    assert done.returncode == 6, done.stderr
-    assert "0 entries" in done.stderr
+def test_a_ledger_says_what_is_packed_and_what_is_not(packed, outcomes, tmp_path, says, command):
+    found, book = outcomes(tmp_path / "cold")
+    assert set(found) == {"unwritten"}
+    code, _, said = command("cache", "pack", "-o", tmp_path / "b.zip", "--ledger", book)
+    assert (code, "0 entries" in said) == (6, True)
     # One line where both took as long, else two.
-    assert all(told in done.stderr for told in ("jit_one", "jit_two", "below the time threshold"))
-    assert hits(program, packed[1], tmp_path / "warm.jsonl") == ["hit", "hit"]
-    command = ("pack", "-o", str(tmp_path / "c.zip"), "--ledger", str(tmp_path / "warm.jsonl"))
-    assert run_harness(*command).returncode == 0
+    assert all(told in said for told in ("jit_one", "jit_two", "below the time threshold"))
+    found, book = outcomes(packed[1])
+    assert found == ["hit", "hit"]
+    says("pack", "-o", tmp_path / "c.zip", "--ledger", book, said="2 entries")
 
 
-def test_another_jaxlib_or_path_is_left_out_and_said(packed, program, tmp_path):
-    done = run_harness("unpack", str(packed[0]), str(tmp_path / "a"), "--jaxlib", "0.9.1")
-    assert done.returncode == 6
-    assert "0.9.1 is to read it" in done.stdout
+def test_another_jaxlib_or_path_is_left_out_and_said(packed, program, tmp_path, says, monkeypatch):
+    words = packed[0], tmp_path / "a", "--jaxlib", "0.9.1"
+    says("unpack", *words, code=6, said="0.9.1 is to read it")
     assert not list((tmp_path / "a").glob("*-cache"))
     manifest = json.loads(zipfile.ZipFile(packed[0]).read(packs.MANIFEST))
     assert [one["path"] for one in manifest["entries"]] == ["", ""]
-    place = tmp_path / "with_path.zip"
-    where = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "all"}
-    command = ("pack", "-o", str(place), "--directory", str(tmp_path / "own"), "--", str(program))
-    assert run_harness(*command, env=where).returncode == 0
-    moved = run_harness("unpack", str(place), str(tmp_path / "b"))
-    ended(moved, 6, "its key holds the path")
-    (tmp_path / "own").rename(tmp_path / "kept")
-    back = run_harness("unpack", str(place), str(tmp_path / "own"))
-    ended(back, 0, "2 entries written")
+    place, own = tmp_path / "with_path.zip", tmp_path / "own"
+    monkeypatch.setenv("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "all")
+    says("pack", "-o", place, "--directory", own, "--", program)
+    says("unpack", place, tmp_path / "b", code=6, said="its key holds the path")
+    own.rename(tmp_path / "kept")
+    says("unpack", place, own, said="2 entries written")
 
 
 def rewritten(place, to, change):
@@ -141,14 +140,13 @@ def damaged(how):
         (lambda inside: {packs.MANIFEST: inside[packs.MANIFEST]}, "cannot be read"),
     ],
 )
-def test_what_is_damaged_or_foreign_is_never_written(packed, tmp_path, change, said):
+def test_what_is_damaged_or_foreign_is_never_written(packed, tmp_path, says, change, said):
     place = rewritten(packed[0], tmp_path / "bad.zip", change)
-    done = run_harness("unpack", str(place), str(tmp_path / "in" / "cache"))
-    ended(done, 6, said)
+    says("unpack", place, tmp_path / "in" / "cache", code=6, said=said)
     assert [path for path in (tmp_path / "in").rglob("*") if path.is_file()] == []
 
 
-def test_what_is_no_pack_is_one_line(tmp_path, packed):
+def test_what_is_no_pack_is_one_line(tmp_path, packed, says):
     (tmp_path / "text.zip").write_text("no pack")
     torn = packed[0].read_bytes()
     (tmp_path / "torn.zip").write_bytes(torn[: len(torn) // 2])
@@ -156,19 +154,17 @@ def test_what_is_no_pack_is_one_line(tmp_path, packed):
         other.writestr("readme", "nothing")
     later = {packs.MANIFEST: json.dumps({"schema": 9, "made_at": 0, "entries": []})}
     rewritten(packed[0], tmp_path / "later.zip", lambda inside: later)
-    for name in ("text", "torn", "other", "later", "missing"):
-        done = run_harness("unpack", str(tmp_path / f"{name}.zip"), str(tmp_path / "cache"))
-        ended(done, 2, "pack")
+    for name in ("text", "torn", "other", "later"):
+        place = tmp_path / f"{name}.zip"
+        says("unpack", place, tmp_path / "cache", code=2, said=f"{place} is no pack")
+    says("unpack", tmp_path / "missing", tmp_path / "cache", code=2, said="There is no file")
     (tmp_path / "file").touch()
-    done = run_harness("unpack", str(packed[0]), str(tmp_path / "file"))
-    ended(done, 5)
+    says("unpack", packed[0], tmp_path / "file", code=5)
 
 
-def test_a_program_without_a_cache_or_that_fails_is_said(program, tmp_path):
-    done = run_harness("pack", "-o", str(tmp_path / "x.zip"), "--", str(program))
-    ended(done, 5, "--directory")
-    assert not (tmp_path / "x.zip").exists()
-    command = ("pack", "-o", str(tmp_path / "x.zip"), "--", "-c", "raise SystemExit(9)")
-    assert run_harness(*command).returncode == 9
-    both = run_harness("pack", "-o", str(tmp_path / "x.zip"))
-    ended(both, 2, "--ledger")
+def test_a_program_without_a_cache_or_that_fails_is_said(program, tmp_path, says):
+    place = tmp_path / "x.zip"
+    says("pack", "-o", place, "--", program, code=5, said="--directory")
+    assert not place.exists()
+    says("pack", "-o", place, "--", "-c", "raise SystemExit(9)", code=9)
+    says("pack", "-o", place, code=2, said="--ledger")
