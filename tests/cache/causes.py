@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import socket
 import subprocess
@@ -17,6 +16,7 @@ from harness.cache.ledger import read
 from harness.watch import jax_names
 from harness.watch.ledger_events import Requests
 from tests import forks
+from tests.cache.filled import environment
 from tests.cache.probe import bench
 
 OLD = jax_names.version().startswith("0.10.")
@@ -40,36 +40,31 @@ class Runs:
         self._done: dict[object, Requests] = {}
 
     def __call__(
-        self, program: str, *arguments: str, cache: str = "cache", **environment: str
+        self, program: str, *arguments: str, cache: str = "cache", **settings: str
     ) -> Requests:
-        process, path = self.start(program, *arguments, cache=cache, **environment)
+        process, path = self.start(program, *arguments, cache=cache, **settings)
         done = forks.finished(process, 120)
         assert not done.returncode, done.stderr
         return read(path)
 
-    def once(self, program: str, **environment: str) -> Requests:
+    def once(self, program: str, **settings: str) -> Requests:
         """Run a program, or return what came of it before."""
-        asked = program, tuple(environment.items())
+        asked = program, tuple(settings.items())
         if asked not in self._done:
-            self._done[asked] = self(program, **environment)
+            self._done[asked] = self(program, **settings)
         return self._done[asked]
 
     def start(
-        self, program: str, *arguments: str, cache: str = "cache", **environment: str
+        self, program: str, *arguments: str, cache: str = "cache", **settings: str
     ) -> tuple[subprocess.Popen[str], Path]:
         """Start a program; return its process and its ledger."""
         self.count += 1
         script = self.folder / f"program_{self.count}.py"
         script.write_text(program)
         path = self.folder / f"book_{self.count}.jsonl"
-        settings = {
-            "JAX_PLATFORMS": "cpu",
-            "JAX_COMPILATION_CACHE_DIR": str(self.folder / cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-            **environment,
-        }
+        variables = environment(self.folder / cache, **settings)
         command = [sys.executable, "-c", UNDER_A_LEDGER, str(path), str(script), *arguments]
-        return forks.Python(command, env={**os.environ, **settings}, **forks.SAID), path
+        return forks.Python(command, env=variables, **forks.SAID), path
 
 
 BASE = """
@@ -264,13 +259,9 @@ def _with(place: str, between: Callable[[Path], object], **after: str) -> Make:
     return make
 
 
-def _twice(cache: str, **environment: str) -> Make:
+def _twice(cache: str, **settings: str) -> Make:
     """Run a program twice with a cache of its own."""
-
-    def make(runs: Runs) -> tuple[Requests, Requests]:
-        return runs(BASE, cache=cache, **environment), runs(BASE, cache=cache, **environment)
-
-    return make
+    return _with(cache, lambda place: None, cache=cache, **settings)
 
 
 def _entry(cache: Path) -> Path:

@@ -33,8 +33,9 @@ def fill(originals, tmp_path):
 
 
 @pytest.fixture
-def says(command):
+def says(command, monkeypatch):
     """Hold `harness cache …` to its exit code and to what it says; return what it prints."""
+    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
 
     def run(*words, code=0, said=""):
         ended, out, err = command("cache", *words)

@@ -20,57 +20,47 @@ DAMAGE = {
     "garbage": lambda data: b"garbage" * 99,
 }
 
-PROGRAM = """
-import json, sys, warnings
-import numpy as np
-warned = []
-warnings.showwarning = lambda message, *rest: warned.append(str(message))
-warnings.simplefilter("always")
-import jax, jax.monitoring
-import jax.numpy as jnp
-
-jax.config.update("jax_compilation_cache_dir", sys.argv[1])
-jax.config.update("jax_compilation_cache_max_size", int(sys.argv[2]))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-seen = []
-jax.monitoring.register_event_listener(lambda name, **rest: seen.append(name.split("/")[-1]))
-
+START = """
+import functools, json, os, sys, threading, warnings
+import numpy as np, jax, jax.numpy as jnp
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+x = np.ones((8, 8), np.float32)
 def first(x): return jnp.tanh(x @ x).sum()
 def second(x): return jnp.sort(x, axis=0) * 2
 def third(x): return jnp.cumsum(x, axis=1) - 1
-
-for function in (first, second, third)[: int(sys.argv[3])]:
-    jax.block_until_ready(jax.jit(function)(np.ones((8, 8), np.float32)))
+"""
+COUNTED = """
+warned, seen = [], []
+warnings.showwarning = lambda message, *rest: warned.append(str(message))
+warnings.simplefilter("always")
+jax.monitoring.register_event_listener(lambda name, **rest: seen.append(name.split("/")[-1]))
+for function in (first, second, third)[: int(sys.argv[1])]:
+    jax.block_until_ready(jax.jit(function)(x))
 print(json.dumps({
     "hits": seen.count("cache_hits"), "written": seen.count("cache_misses"), "warned": warned
 }))
 """
 
 
-def run_jax(directory: Path, *more: str, cap: int = -1, functions: int = 3) -> dict:
+def environment(cache: Path, **settings: str) -> dict[str, str]:
+    """The variables of a process that stores every compile in a cache; none of JAX's are kept."""
+    return {
+        **{name: text for name, text in os.environ.items() if not name.startswith("JAX_")},
+        "JAX_PLATFORMS": "cpu",
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **settings,
+    }
+
+
+def run_jax(directory: Path, cap: int = -1, functions: int = 3) -> dict:
     """Run three jitted functions with a cache there; hits, entries written and warnings."""
     done = forks.run(
-        [sys.executable, "-c", PROGRAM, str(directory), str(cap), str(functions), *more],
+        [sys.executable, "-c", START + COUNTED, str(functions)],
         check=True,
-        env={**os.environ, "JAX_PLATFORMS": "cpu"},
+        env=environment(directory, JAX_COMPILATION_CACHE_MAX_SIZE=str(cap)),
     )
     return json.loads(done.stdout.splitlines()[-1])
-
-
-def run_harness(*arguments: str, env: dict[str, str] | None = None):
-    """Run `harness cache …` in a process of its own."""
-    outside = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
-    command = [sys.executable, "-m", "harness", "cache", *arguments]
-    return forks.run(command, env={**outside, **(env or {})})
-
-
-def ended(done, code, said=""):
-    """Hold a command to its exit code and to what it says; it shows no traceback."""
-    output = done.stdout + done.stderr
-    assert done.returncode == code, output
-    assert said in output, output
-    assert "Traceback" not in output, output
 
 
 def entry_of(directory: Path, module: str) -> Path:

@@ -13,26 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests import forks
-from tests.cache.filled import CAP, backdate
+from tests.cache.filled import CAP, START, backdate, environment
 
-SETTINGS = {
-    "JAX_PLATFORMS": "cpu",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
 FOUR = {"JAX_NUM_CPU_DEVICES": "4"}
 CAPPED = {"JAX_COMPILATION_CACHE_MAX_SIZE": str(CAP)}
 ALL = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "all"}
 
-START = """
-import functools, os, threading
-import numpy as np, jax, jax.numpy as jnp
-from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-x = np.ones((8, 8), np.float32)
-def first(x): return jnp.tanh(x @ x).sum()
-def second(x): return jnp.sort(x, axis=0) * 2
-def third(x): return jnp.cumsum(x, axis=1) - 1
-"""
 THREE = "for function in (first, second, third): jax.jit(function)(x)"
 
 PYARROW_ZSTD = """
@@ -45,13 +31,13 @@ compilation_cache.zstandard = types.SimpleNamespace(ZstdCompressor=lambda: pack)
 
 def fill(cache: Path, program: str, python: str = sys.executable, **settings: str) -> None:
     """Run a program with a cache, in a process of its own and with the JAX of a Python."""
-    environment = {**os.environ, **SETTINGS, "JAX_COMPILATION_CACHE_DIR": str(cache), **settings}
+    variables = environment(cache, **settings)
     command = [python, "-c", START + program]
     if python == sys.executable:
-        forks.run(command, env=environment, check=True)
+        forks.run(command, env=variables, check=True)
     else:
-        environment.pop("PYTHONPATH", None)
-        subprocess.run(command, env=environment, check=True, capture_output=True)
+        variables.pop("PYTHONPATH", None)
+        subprocess.run(command, env=variables, check=True, capture_output=True)
 
 
 @dataclass(frozen=True)
@@ -264,10 +250,9 @@ jax.jit(second, donate_argnums=0).lower(x).compile()
 @contextlib.contextmanager
 def being_written(cache: Path, program: str, **settings: str) -> Iterator[subprocess.Popen[str]]:
     """Have a process write to a cache as long as it lasts."""
-    environment = {**os.environ, **SETTINGS, "JAX_COMPILATION_CACHE_DIR": str(cache), **settings}
     writer = forks.Python(
         [sys.executable, "-c", START + program],
-        env=environment,
+        env=environment(cache, **settings),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import socket
 import subprocess
@@ -21,12 +20,14 @@ from pathlib import Path
 import msgspec
 
 from tests import forks
+from tests.cache.filled import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (8, 16)
 START_IN_S = 0.05
 """From the moment when all are ready to the one when all start; they look every 2 ms."""
 
+GLOO = {"JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo"}
 TIMEOUT_S = 180.0
 COLUMNS = ("requests", "keys", "loaded", "compiled", "wrote", "write lost", "wasted", "repeated")
 
@@ -109,7 +110,7 @@ def share(arrangement, folder):
         started = [
             forks.Python(
                 [*command, json.dumps([n, arrangement.processes, coordinator, name])],
-                env=_environment(folder / "cache", arrangement),
+                env=environment(folder / "cache", **GLOO, **arrangement.settings),
                 cwd=ROOT,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -131,18 +132,6 @@ def share(arrangement, folder):
     from harness.cache.ledger import Event
 
     return [msgspec.json.decode(out.splitlines()[-1], type=list[Event]) for out, _ in said]
-
-
-def _environment(cache, arrangement):
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
-    return {
-        **kept,
-        "JAX_PLATFORMS": "cpu",
-        "JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo",
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        **arrangement.settings,
-    }
 
 
 def _start_together(started, meeting):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 
 import pytest
 
 from harness.cache import pack as packs
 from harness.cache.ledger import read
-from tests.cache.filled import CAP, DAMAGE, ended, run_harness, run_jax
+from tests.cache.filled import CAP, DAMAGE, run_jax
+from tests.forks import harness
 
 WITHOUT_PATH = {"JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES": "none"}
 PROGRAM = """
@@ -30,8 +32,9 @@ def program(tmp_path_factory):
 def packed(program):
     """A pack of the program, and the directory that it came from."""
     place, directory = program.with_name("cache.zip"), program.with_name("cache")
-    words = ("pack", "-o", str(place), "--directory", str(directory), "--", str(program))
-    ended(run_harness(*words, env=WITHOUT_PATH), 0, "2 entries")
+    words = "cache", "pack", "-o", place, "--directory", directory, "--", program
+    done = harness(*words, environment={**os.environ, **WITHOUT_PATH})
+    assert (done.returncode, "2 entries" in done.stderr) == (0, True), done.stderr
     return place, directory
 
 

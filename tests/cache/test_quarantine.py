@@ -12,7 +12,8 @@ import pytest
 from harness.cache import removal
 from harness.cache.directory import UnusableCacheError, open_directory
 from harness.cache.survey import survey
-from tests.cache.filled import CAP, backdate, diagnose, run_harness, run_jax, spoil
+from tests.cache.filled import CAP, backdate, diagnose, run_jax, spoil
+from tests.forks import harness
 
 
 def entries(directory):
@@ -54,9 +55,9 @@ def test_two_doctors_at_once_both_succeed_and_lose_nothing(fill):
         path.write_bytes(b"%d" % number)
         path.with_name(f"jit_{number}-{number:064x}-atime").write_bytes(bytes(8))
     backdate(directory)
-    command = ["doctor", str(directory), "--quarantine", "--no-put-cost", "--json"]
+    words = "cache", "doctor", directory, "--quarantine", "--no-put-cost", "--json"
     with ThreadPoolExecutor() as both:
-        done = list(both.map(lambda _: run_harness(*command), range(2)))
+        done = list(both.map(lambda _: harness(*words), range(2)))
     assert [one.returncode for one in done] == [0, 0], done
     moved = [name for one in done for name in json.loads(one.stdout)["moved"]["names"]]
     assert len(moved) == len(set(moved)) == 300

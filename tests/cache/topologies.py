@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
 import shutil
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from harness.cache.ledger import ledger, read
 from harness.targets import registry
 from harness.watch.cache_keys import ACCELERATOR, accelerator_part
 from tests import forks
+from tests.cache.filled import environment
 from tests.cache.sharing import ROOT, write_table
 
 
@@ -89,16 +89,9 @@ def compile_for(place: Place, made: Path, cache: Path) -> None:
     """
     target = registry.find(place.target)
     mine = json.dumps([str(made), place.target, place.topology, place.used])
-    kept = {name: text for name, text in os.environ.items() if not name.startswith("JAX_")}
     done = forks.run(
         [sys.executable, "-m", "tests.cache.topologies", "--child", mine],
-        env={
-            **kept,
-            **target.environment,
-            "JAX_PLATFORMS": target.platforms,
-            "JAX_COMPILATION_CACHE_DIR": str(cache),
-            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        },
+        env={**environment(cache, **target.environment), "JAX_PLATFORMS": target.platforms},
         cwd=ROOT,
         timeout=300,
     )
