@@ -3,17 +3,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import jax
+import msgspec
 import pytest
-from click.testing import CliRunner
 
-from harness.cli import app
 from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ship import cases, symbolic
 from harness.ship.symbolic_child import NotSymbolic, symbolic_shapes
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
-COMMAND = ["cache", "ship", "Scale", "--benchmarks", str(SMALL), "--symbolic", "size"]
+SHIP = "cache", "ship", "Scale", "--benchmarks", SMALL, "--symbolic", "size"
 
 
 def scale():
@@ -36,11 +35,10 @@ def test_one_export_serves_every_size(report):
         assert min(*row.direct.values(), *row.shipped.values()) > 0
 
 
-def test_the_command_prints_a_row_per_size(report, monkeypatch):
+def test_the_command_prints_a_row_per_size(report, monkeypatch, command):
     monkeypatch.setattr(symbolic, "compare", lambda *arguments: report)
-    done = CliRunner().invoke(app, COMMAND)
-    assert done.exit_code == 0
-    assert "One export of (b,), (b,), ()" in done.stdout
+    code, out, _ = command(*SHIP)
+    assert (code, "One export of (b,), (b,), ()" in out) == (0, True)
 
 
 def test_a_size_that_is_no_multiple_of_the_symbol_is_named():
@@ -62,13 +60,10 @@ def test_axes_that_are_no_sizes_are_refused():
         symbolic.compare(workload, known, "size", processes=0)
 
 
-def test_a_size_that_no_process_proved_makes_the_exit_code_3(monkeypatch):
-    steps = {"trace": 0.1, "lower": 0.1, "compile": 0.1}
-    sizes = [symbolic.Size(8, steps, steps), symbolic.Size(16, steps, steps, "another result")]
-    found = symbolic.SymbolicReport(
-        "Scale", "size", 1, {"jax": "1", "python": "3"}, ["(b,)"], [0.1], 9, sizes=[sizes]
-    )
+def test_a_size_that_no_process_proved_makes_the_exit_code_3(report, monkeypatch, command):
+    first, second = report.sizes[0]
+    refused = msgspec.structs.replace(second, refused="another result")
+    found = msgspec.structs.replace(report, sizes=[[first, refused]])
     monkeypatch.setattr(symbolic, "compare", lambda *arguments: found)
-    done = CliRunner().invoke(app, COMMAND)
-    assert done.exit_code == 3
-    assert "refused: another result" in done.output
+    code, out, _ = command(*SHIP)
+    assert (code, "refused: another result" in out) == (3, True)
