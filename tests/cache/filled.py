@@ -42,10 +42,14 @@ print(json.dumps({
 """
 
 
-def environment(cache: Path, **settings: str) -> dict[str, str]:
-    """The variables of a process that stores every compile in a cache; none of JAX's are kept."""
+FORGOTTEN = ("JAX_", "XLA_", "LIBTPU_", "TF_CPP_", "PYTHONHASHSEED", "PYTHONWARNINGS")
+"""Settings of the caller that would change what is seen."""
+
+
+def environment(cache: Path | str, **settings: str) -> dict[str, str]:
+    """The variables of a process that stores every compile in a cache."""
     return {
-        **{name: text for name, text in os.environ.items() if not name.startswith("JAX_")},
+        **{name: text for name, text in os.environ.items() if not name.startswith(FORGOTTEN)},
         "JAX_PLATFORMS": "cpu",
         "JAX_COMPILATION_CACHE_DIR": str(cache),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",

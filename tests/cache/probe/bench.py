@@ -14,20 +14,12 @@ from pathlib import Path
 import msgspec
 
 from tests import forks
+from tests.cache.filled import environment
 
 HERE = Path(__file__).parent
 
 TIMEOUT_S = 90.0
 """A process that takes longer has hung: JAX itself waits at most 10 s for a lock."""
-
-FORGOTTEN = ("JAX_", "XLA_", "LIBTPU_", "TF_CPP_", "PYTHONHASHSEED", "PYTHONWARNINGS")
-"""Settings of the caller that would change what is measured; each row makes its own."""
-
-SETTINGS = {
-    "JAX_PLATFORMS": "cpu",
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "TF_CPP_MIN_LOG_LEVEL": "3",
-}
 
 INSTALLATION = ("jax", "jaxlib", "python", "modules")
 
@@ -106,18 +98,14 @@ class Started:
     def finish(self):
         """Wait for the end, note what happened as evidence of the row, and give it."""
         try:
-            out, err = self.process.communicate(timeout=TIMEOUT_S)
+            done = forks.finished(self.process, TIMEOUT_S)
+            code, out, err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
-            self.stop()
-            out, err = "", f"no end after {TIMEOUT_S:.0f} s"
-        except BaseException:  # Ctrl-C included: no process may be left behind
-            self.stop()
-            raise
-        code = self.process.returncode
+            code, out, err = None, "", f"no end after {TIMEOUT_S:.0f} s"
         last = out.strip().rpartition("\n")[2]
         report = json.loads(last) if code == 0 and last.startswith("{") else {}
         self.bench.installation |= {name: report[name] for name in INSTALLATION if name in report}
-        killed = code == -signal.SIGKILL and not err.startswith("no end")
+        killed = code == -signal.SIGKILL
         reason = err.strip().rpartition("\n")[2] or f"exit code {code}"
         run = Run(
             label=self.label,
@@ -126,11 +114,10 @@ class Started:
             bytes_after=size_bytes(self.cache),
             call_s=round(report.get("call_s", 0.0), 4),
             process_s=round(time.monotonic() - self.began_s, 3),
-            warnings=tuple(self.bench.scrub(text) for text in report.get("warnings", ())),
+            warnings=tuple(map(self.bench.scrub, report.get("warnings", ()))),
             error="" if report or killed else self.bench.scrub(reason),
             killed=killed,
-            **{name: report.get(name, 0) for name in ("requests", "hits", "writes")},
-            correct=report.get("correct", False),
+            **{name: report[name] for name in ("requests", "hits", "writes", "correct") if report},
         )
         self.bench.runs.append(run)
         return run
@@ -213,13 +200,7 @@ class Bench:
         """
         file = file or HERE / ("plain.py" if program == "plain" else "programs.py")
         order |= {"file": str(file), "program": program}
-        kept = {name: text for name, text in os.environ.items() if not name.startswith(FORGOTTEN)}
-        settings = {
-            **kept,
-            **SETTINGS,
-            "JAX_COMPILATION_CACHE_DIR": named or str(cache),
-            **(env or {}),
-        }
+        settings = environment(named or cache, TF_CPP_MIN_LOG_LEVEL="3", **(env or {}))
         # A module that is to be missing must not have been imported before.
         start = subprocess.Popen if "hide" in order else forks.Python
         process = start(
@@ -251,11 +232,8 @@ def _mount(*arguments):
 
 
 def _unmount(directory):
-    # Lazily as a second try: a directory that is still in use must not stay mounted either.
-    for option in ([], ["-l"]):
-        done = subprocess.run(["umount", *option, str(directory)], capture_output=True, check=False)
-        if not done.returncode:
-            return
+    # Lazily: a directory that is still in use must not stay mounted either.
+    subprocess.run(["umount", "-l", str(directory)], capture_output=True, check=False)
 
 
 def _refuses(directory):

@@ -48,11 +48,10 @@ def plant(fault):
 
     def write_bytes(path, data):
         place, name = fault["at"], os.fspath(path)
-        if armed[0] and place == "atime" and name.endswith("-atime"):
-            stop()
-        if not armed[0] or not name.endswith("-cache") or place == "atime":
+        wanted = "-atime" if place == "atime" else "-cache"
+        if not armed[0] or not name.endswith(wanted):
             return write(path, data)
-        if place == "before":
+        if place != "half":
             stop()
             return write(path, data)
         with open(name, "wb") as file:
@@ -63,18 +62,6 @@ def plant(fault):
         return len(data)
 
     kind.write_bytes = write_bytes
-
-
-class Messages(logging.Handler):
-    """Keeps what JAX logs as a warning."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.texts = []
-
-    def emit(self, record):
-        """Keep one message."""
-        self.texts.append(record.getMessage())
 
 
 def functions_of(order):
@@ -92,16 +79,11 @@ def main(order):
     import jax
     import numpy as np
 
-    counts = {"compile_requests_use_cache": 0, "cache_hits": 0, "cache_misses": 0}
-
-    def on_event(event, **_):
-        name = event.removeprefix(PREFIX)
-        if name in counts:
-            counts[name] += 1
-
-    jax.monitoring.register_event_listener(on_event)
-    messages = Messages()
-    logging.getLogger("jax").addHandler(messages)
+    events = []
+    jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
+    messages, handler = [], logging.Handler(logging.WARNING)
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logging.getLogger("jax").addHandler(handler)
     if order.get("fault"):
         plant(order["fault"])
     correct, seconds = True, 0.0
@@ -114,12 +96,12 @@ def main(order):
             seconds += time.perf_counter() - start
             correct = correct and bool(np.allclose(result, expected, rtol=1e-4, atol=1e-4))
     return {
-        "requests": counts["compile_requests_use_cache"],
-        "hits": counts["cache_hits"],
-        "writes": counts["cache_misses"],
+        "requests": events.count(PREFIX + "compile_requests_use_cache"),
+        "hits": events.count(PREFIX + "cache_hits"),
+        "writes": events.count(PREFIX + "cache_misses"),
         "correct": correct,
         "call_s": seconds,
-        "warnings": [str(one.message) for one in caught] + messages.texts,
+        "warnings": [str(one.message) for one in caught] + messages,
         "jax": jax.__version__,
         "jaxlib": version("jaxlib"),
         "python": ".".join(map(str, sys.version_info[:3])),

@@ -6,6 +6,7 @@ A function's docstring is what the page says of its row.
 import inspect
 import shutil
 from collections.abc import Callable
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.cache.probe import bench as places
@@ -53,6 +54,13 @@ def hits(run):
 def heals(damaged, later):
     """The process that meets the damage must run, and the one after it must be answered."""
     return damaged.fine and later.hit, f"{damaged.told}; the run after it {later.told}"
+
+
+def twice(bench, program, **options):
+    """Fill a cache with a program, and run it again."""
+    cache = bench.folder()
+    bench.fill(cache, program, **options)
+    return hits(bench.run("again", cache, program, **options))
 
 
 def edit(bench, old, new, **options):
@@ -205,10 +213,8 @@ def custom_partitioning(bench):
 @row("custom-partitioning-flag", "custom_partitioning, pointer left out of the key")
 def custom_partitioning_flag(bench):
     """Do the same under jax_remove_custom_partitioning_ptr_from_cache_key, the remedy."""
-    cache = bench.folder()
     env = {**TWO_DEVICES, "JAX_REMOVE_CUSTOM_PARTITIONING_PTR_FROM_CACHE_KEY": "true"}
-    bench.fill(cache, "partitioned", env=env)
-    return hits(bench.run("again", cache, "partitioned", env=env))
+    return twice(bench, "partitioned", env=env)
 
 
 @row("host-callback", "host callback (pure_callback)")
@@ -219,12 +225,28 @@ def host_callback(bench):
     `jax.debug.print` nor `io_callback` may be in what is to be cached. Since 0.11.0 it is stored,
     and the callbacks are put back when it is loaded.
     """
-    cache = bench.folder()
-    bench.fill(cache, "callback")
-    return hits(bench.run("again", cache, "callback"))
+    return twice(bench, "callback")
 
 
 # A directory that several processes use, or that some of them may only read
+
+
+@contextmanager
+def held(bench, cache, at, *labels):
+    """Have processes stop at a place in a write; give them, if all are there, and the signal."""
+    signs = bench.folder()
+    fault = {"at": at, "then": "wait", "go": str(signs / "go")}
+    started = []
+    try:
+        for label in labels:
+            ready = {"ready": str(signs / label)}
+            started.append(bench.start(label, cache, fault={**fault, **ready}))
+        for process in started:
+            process.wait_until(signs / process.label)
+        yield started, len(list(signs.iterdir())) == len(labels), (signs / "go").touch
+    finally:
+        for process in started:
+            process.stop()
 
 
 @row("read-only", "read-only directory, filled")
@@ -266,26 +288,15 @@ def two_writers(bench):
     Without a cap neither takes a lock, and both compile: work done twice. Two compilations of one
     program differ by a few bytes; what was written last stays, and it can be read.
     """
-    cache, signs = bench.folder(), bench.folder()
-    started = []
-    try:
-        for name in ("one", "two"):
-            ready, go = str(signs / name), str(signs / "go")
-            fault = {"at": "before", "then": "wait", "ready": ready, "go": go}
-            started.append(bench.start(f"writer {name}", cache, fault=fault))
-        for name, process in zip(("one", "two"), started, strict=True):
-            process.wait_until(signs / name)
-        met = all((signs / name).exists() for name in ("one", "two"))
-        (signs / "go").touch()
-        writers = [process.finish() for process in started]
-    finally:
-        for process in started:
-            process.stop()
-    if not met and all(run.fine for run in writers):
+    cache = bench.folder()
+    with held(bench, cache, "before", "writer one", "writer two") as (writers, met, go):
+        go()
+        one, two = (process.finish() for process in writers)
+    if not met and one.fine and two.fine:
         raise NotApplicable("the two writers could not be held at the write")
     reader = bench.run("reader", cache)
-    fine = met and all(run.fine and not run.warnings for run in writers) and reader.hit
-    return fine, f"{writers[0].told}; {writers[1].told}; the reader after them {reader.told}"
+    fine = met and one.fine and two.fine and not one.warnings + two.warnings and reader.hit
+    return fine, f"{one.told}; {two.told}; the reader after them {reader.told}"
 
 
 @row("reader-during-write", "reader while another process writes", "no warning; the next hits")
@@ -295,25 +306,27 @@ def reader_during_write(bench):
     The entry is written in place, under its own name, and without a cap no lock is taken: a reader
     can see half of it. It warns and compiles; nothing lasting comes of it if the writer finishes.
     """
-    cache, signs = bench.folder(), bench.folder()
-    ready, go = signs / "ready", signs / "go"
-    fault = {"at": "half", "then": "wait", "ready": str(ready), "go": str(go)}
-    writer = bench.start("writer", cache, fault=fault)
-    try:
-        writer.wait_until(ready)
-        if not ready.exists():
+    cache = bench.folder()
+    with held(bench, cache, "half", "writer") as ((writer,), met, go):
+        if not met:
             raise NotApplicable("the writer could not be held in the middle of the write")
         reader = bench.run("reader", cache)
-        go.touch()
+        go()
         written = writer.finish()
-    finally:
-        writer.stop()
     later = bench.run("later", cache)
     fine = reader.fine and not reader.warnings and written.fine and later.hit
     return fine, f"the reader {reader.told}; the run after it {later.told}"
 
 
 # Entries that are not whole: does the program run, and is the entry ever repaired?
+
+
+def killed_at(bench, cache, place, **options):
+    """Kill a process at a place in its write."""
+    run = bench.run("killed", cache, fault={"at": place, "then": "kill"}, **options)
+    if not run.killed:
+        raise NotApplicable("this JAX does not write where the process was to be killed")
+    return run
 
 
 @row("killed-in-write", "killed (SIGKILL) in the middle of a write", HEALS)
@@ -324,9 +337,7 @@ def killed_in_write(bench):
     stays behind, and is never repaired. One preempted job makes all later ones cold.
     """
     cache = bench.folder()
-    killed = bench.run("killed", cache, fault={"at": "half", "then": "kill"})
-    if not killed.killed:
-        raise NotApplicable("this JAX does not write where the process was to be killed")
+    killed = killed_at(bench, cache, "half")
     if not killed.files_after:
         raise Unmet("the killed process left nothing behind")
     return heals(bench.run("next", cache), bench.run("later", cache))
@@ -344,9 +355,7 @@ def killed_before_atime(bench):
     write of every later program, while reads went on (jax#39880).
     """
     cache = bench.folder()
-    killed = bench.run("killed", cache, env=CAP, fault={"at": "atime", "then": "kill"})
-    if not killed.killed:
-        raise NotApplicable("this JAX does not write where the process was to be killed")
+    killed_at(bench, cache, "atime", env=CAP)
     other = bench.run("other program", cache, "several", names=["first"], env=CAP)
     later = bench.run("later", cache, "several", names=["first"], env=CAP)
     fine = other.fine and later.hit
