@@ -29,10 +29,13 @@ def first(x): return jnp.tanh(x @ x).sum()
 def second(x): return jnp.sort(x, axis=0) * 2
 def third(x): return jnp.cumsum(x, axis=1) - 1
 """
-COUNTED = """
-warned, seen = [], []
+WARNED = """
+warned = []
 warnings.showwarning = lambda message, *rest: warned.append(str(message))
 warnings.simplefilter("always")
+"""
+COUNTED = """
+seen = []
 jax.monitoring.register_event_listener(lambda name, **rest: seen.append(name.split("/")[-1]))
 for function in (first, second, third)[: int(sys.argv[1])]:
     jax.block_until_ready(jax.jit(function)(x))
@@ -60,7 +63,7 @@ def environment(cache: Path | str, **settings: str) -> dict[str, str]:
 def run_jax(directory: Path, cap: int = -1, functions: int = 3) -> dict:
     """Run three jitted functions with a cache there; hits, entries written and warnings."""
     done = forks.run(
-        [sys.executable, "-c", START + COUNTED, str(functions)],
+        [sys.executable, "-c", START + WARNED + COUNTED, str(functions)],
         check=True,
         env=environment(directory, JAX_COMPILATION_CACHE_MAX_SIZE=str(cap)),
     )
