@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ from harness.cache.survey import survey
 from harness.watch import jax_names
 from tests import forks
 from tests.cache import healthy
+from tests.cache.causes import forked
 from tests.cache.healthy import CAPPED, KINDS, THREE, Healthy
 from tests.cache.planted import EARLY, MOVED, PLANTS, plant
 
@@ -61,97 +65,74 @@ def look(cache: Path, *words: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def alarms(told: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the findings that are more than a note: the kind, and what was seen.
+def alarms(told: dict[str, Any]) -> set[str]:
+    """Return the kinds of findings that are more than a note.
 
     An entry without a time of use does ail jax 0.10.2, which cannot write under a cap beside it.
     """
     every = told["diagnosis"]["findings"]
     known = "orphaned" if EARLY else ""
-    found = [one for one in every if one["severity"] != "note" and one["kind"] != known]
-    return [(one["kind"], one["evidence"]) for one in found]
+    return {f["kind"] for f in every if f["severity"] != "note" and f["kind"] != known}
 
 
-def look_at_healthy(folder: Path, others: list[str]) -> Counter[str]:
-    """Fill a directory of each kind, look at it, and count false alarms."""
-    kinds = list(KINDS)
-    for python in others:
-
-        def also(cache: Path, python: str = python) -> None:
-            healthy.fill(cache, THREE, python)
-
-        kinds.append(Healthy(f"two releases, with {python}", then=also))
-    counts: Counter[str] = Counter()
+def look_at_healthy(folder: Path, others: list[str]) -> Iterator[tuple[str, int, str]]:
+    """Fill a directory of each kind, look at it, and yield what is counted, and of what."""
+    kinds = [
+        Healthy(
+            f"two releases, with {each}", then=partial(healthy.fill, program=THREE, python=each)
+        )
+        for each in others
+    ]
     busy = Healthy("being written")
-    for number, kind in enumerate([*kinds, busy]):
-        place = folder / f"healthy{number}"
+    for kind in (*KINDS, *kinds, busy):
+        place = folder / "healthy"
         place.mkdir(mode=0o755)
         cache = kind.make(place)
-        if kind is busy:
-            with healthy.being_written(cache, WRITER):
-                time.sleep(1)
-                told = look(cache, "--quarantine")
-        else:
+        writing = healthy.being_written(cache, WRITER) if kind is busy else nullcontext()
+        with writing:
+            time.sleep(kind is busy)
             before = sorted(cache.iterdir())
             told = look(cache, "--quarantine")
-            counts["files changed"] += sorted(cache.iterdir()) != before
-        counts["healthy directories"] += 1
-        counts["entries in them"] += len(list(cache.glob("*-cache")))
-        for which, evidence in alarms(told):
-            counts["false alarms"] += 1
-            print(f"false alarm, {kind.name}: {which}: {evidence}", flush=True)
+            changed = kind is not busy and sorted(cache.iterdir()) != before
+        yield "healthy directories", 1, ""
+        yield "entries in them", len(list(cache.glob("*-cache"))), ""
+        yield "false alarms", len(found := alarms(told)), f"{kind.name}: {found}"
         moved = told["moved"]["names"]
-        counts["false alarms that move a file"] += len(moved)
-        if moved:
-            print(f"moved, {kind.name}: {moved}", flush=True)
+        yield "false alarms that move a file", len(moved), f"{kind.name}: {moved}"
+        yield "files changed", changed, kind.name
         shutil.rmtree(place)
-    return counts
 
 
-def look_at_planted(folder: Path) -> Counter[str]:
-    """Plant each ailment in each kind of directory, and count what is found."""
-    counts: Counter[str] = Counter()
-    originals = folder / "originals"
+def look_at_planted(folder: Path) -> Iterator[tuple[str, int, str]]:
+    """Plant each ailment in each kind of directory, and yield what is counted, and of what."""
     for number, base in enumerate(BASES):
-        (originals / f"{number}").mkdir(parents=True)
-        base.make(originals / f"{number}")
-    for number, base in enumerate(BASES):
+        original, place = folder / f"original{number}", folder / "planted"
+        original.mkdir()
+        base.make(original)
         for one in PLANTS:
-            place = folder / "planted"
-            shutil.copytree(originals / f"{number}", place, symlinks=True)
-            cache = place / "cache"
-            entry = plant(one, cache)
-            told = look(cache, "--quarantine")
-            counts["planted"] += 1
-            label = f"{one.name}, {base.name}"
-            findings = told["diagnosis"]["findings"]
-            mine = [
-                f
-                for f in findings
-                if f["kind"] == one.kind and (one.whole or entry in f["entries"])
-            ]
-            if not mine or (mine[0]["severity"] == "note") != one.note:
-                counts["missed"] += 1
-                print(f"missed, {label}: {alarms(told)}", flush=True)
-            else:
-                counts["found"] += 1
-            swapped = 2 if one.name == "two programs swapped" else 1
-            moved, due = told["moved"]["names"], one.kind in MOVED and not one.note
-            if len(moved) != swapped * due or (due and entry not in moved):
-                counts["moved wrongly"] += 1
-                print(f"moved wrongly, {label}: {moved}", flush=True)
-            for kind in {kind for kind, _ in alarms(told)} - {one.kind}:
-                counts["false alarms beside"] += 1
-                print(f"false alarm, {label}: {kind}", flush=True)
+            shutil.copytree(original, place, symlinks=True)
+            entry = plant(one, place / "cache")
+            told = look(place / "cache", "--quarantine")
+            seen = [(f["kind"], f["evidence"]) for f in told["diagnosis"]["findings"]]
+            label = f"{one.name}, {base.name}: {seen}"
+            mine = [f for f in told["diagnosis"]["findings"] if f["kind"] == one.kind]
+            here = [f["severity"] for f in mine if one.whole or entry in f["entries"]]
+            found = here[:1] == [one.severity]
+            yield "planted", 1, ""
+            yield "found", found, ""
+            yield "missed", not found, label
+            moved, due = told["moved"]["names"], one.kind in MOVED and one.severity != "note"
+            wrong = len(moved) != one.entries * due or (due and entry not in moved)
+            yield "moved wrongly", wrong, f"{label}: {moved}"
+            yield "false alarms beside", len(alarms(told) - {one.kind}), label
             shutil.rmtree(place)
-    return counts
 
 
-def quarantine_beside(folder: Path, rounds: int, rng: random.Random) -> Counter[str]:
-    """Kill a writer again and again while doctors move what is bad; count what is lost or left."""
+def quarantine_beside(folder: Path, rounds: int) -> Iterator[tuple[str, int, str]]:
+    """Kill a writer again and again while doctors move what is bad; yield what is lost or left."""
+    rng = random.Random(0)
     caches = {folder / "written": {}, folder / "written with a cap": CAPPED}
     whole: dict[Path, set[str]] = {cache: set() for cache in caches}
-    counts: Counter[str] = Counter()
 
     def states(cache: Path) -> dict[str, str]:
         return {e.name: e.contents.state for e in survey(open_directory(str(cache))).entries}
@@ -168,48 +149,31 @@ def quarantine_beside(folder: Path, rounds: int, rng: random.Random) -> Counter[
                 if cache.exists():
                     mend(cache)
                 time.sleep(0.05)
-        now = {name for name, state in states(cache).items() if state == "readable"}
-        counts["rounds"] += 1
-        counts["torn by a kill"] += len(states(cache)) - len(now)
-        counts["healthy entries lost"] += len(whole[cache] - now)
+        every = states(cache)
+        now = {name for name, state in every.items() if state == "readable"}
+        yield "rounds", 1, ""
+        yield "torn by a kill", len(every) - len(now), ""
+        yield "healthy entries lost", len(whole[cache] - now), ""
         whole[cache] |= now
     time.sleep(1.1)
     for cache in caches:
         mend(cache)
         left = states(cache)
-        counts["torn ones left"] += sum(state != "readable" for state in left.values())
-        counts["entries written"] += len(left)
+        yield "torn ones left", sum(state != "readable" for state in left.values()), ""
+        yield "entries written", len(left), ""
         for moved in cache.glob("quarantine-*/*-cache"):
             with moved.open("rb") as file:
-                counts["healthy entries moved"] += read_contents(file).state == "readable"
-            counts["moved aside"] += 1
-    return counts
+                healthy_one = read_contents(file).state == "readable"
+            yield "healthy entries moved", healthy_one, moved.name
+            yield "moved aside", 1, ""
 
 
 COUNTED = {
-    "healthy": {
-        "healthy directories": None,
-        "entries in them": None,
-        "false alarms": None,
-        "false alarms that move a file": 0,
-        "files changed": 0,
-    },
-    "planted": {
-        "planted": None,
-        "found": None,
-        "missed": 2,
-        "moved wrongly": 0,
-        "false alarms beside": None,
-    },
-    "quarantine": {
-        "rounds": None,
-        "entries written": None,
-        "torn by a kill": None,
-        "moved aside": None,
-        "healthy entries moved": 0,
-        "healthy entries lost": 0,
-        "torn ones left": 0,
-    },
+    "healthy": "healthy directories; entries in them; false alarms; "
+    "false alarms that move a file: 0; files changed: 0",
+    "planted": "planted; found; missed: 2; moved wrongly: 0; false alarms beside",
+    "quarantine": "rounds; entries written; torn by a kill; moved aside; "
+    "healthy entries moved: 0; healthy entries lost: 0; torn ones left: 0",
 }
 """What is printed of each part, and how many of it there may be."""
 
@@ -222,21 +186,25 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="harness-doctor-") as name, forks.server() as address:
+    with tempfile.TemporaryDirectory(prefix="harness-doctor-") as name, forked():
         folder = Path(name)
-        with forks.forking(address):
-            if "healthy" in options.parts:
-                counts += look_at_healthy(folder, options.other)
-            if "planted" in options.parts:
-                counts += look_at_planted(folder)
-            if "quarantine" in options.parts:
-                counts += quarantine_beside(folder, options.rounds, random.Random(0))
+        parts = {
+            "healthy": look_at_healthy(folder, options.other),
+            "planted": look_at_planted(folder),
+            "quarantine": quarantine_beside(folder, options.rounds),
+        }
+        for part in options.parts:
+            for what, number, of in parts[part]:
+                counts[what] += number
+                if number and of:
+                    print(f"{what}: {of}", flush=True)
     print(f"jax {jax_names.version()}")
     wrong = False
     for part in options.parts:
-        for what, most in COUNTED[part].items():
+        for counted in COUNTED[part].split("; "):
+            what, _, most = counted.partition(": ")
             print(f"{counts[what]:6d} {what}")
-            wrong |= most is not None and counts[what] > most
+            wrong |= most != "" and counts[what] > int(most)
     return wrong
 
 

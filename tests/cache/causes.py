@@ -124,11 +124,7 @@ def own(*axes): return NamedSharding(mesh, P(*axes))
 def f(x): return x @ x + 2.5
 jax.jit(f, in_shardings=own('x'), out_shardings=own('x'))(np.ones((4, 4), np.float32))
 """
-COMMITTED = """
-import numpy as np, jax
-def f(x): return x @ x
-jax.jit(f)(jax.device_put(np.ones((4, 4), np.float32), jax.devices()[0]))
-"""
+COMMITTED = BASE.replace("(f)(x)", "(f)(jax.device_put(x, jax.devices()[0]))")
 TWO = """
 import numpy as np, jax, jax.numpy as jnp
 x = np.ones((4, 4), np.float32)
@@ -137,11 +133,7 @@ def g(x): return jnp.sort(x)
 jax.jit(f)(x)
 jax.jit(g)(x)
 """
-CALLBACK = """
-import numpy as np, jax
-def f(x): return jax.pure_callback(lambda y: y, x, x)
-jax.jit(f)(np.ones((4, 4), np.float32))
-"""
+CALLBACK = BASE.replace("x @ x + 2.5", "jax.pure_callback(lambda y: y, x, x)")
 LAYOUT = """
 import numpy as np, jax
 from jax.experimental.layout import Format, Layout

@@ -48,13 +48,13 @@ class Healthy:
         name: What is special in it.
         program: What fills it, after `START`.
         settings: Variables of that process.
-        then: What is done to it afterwards; it returns the directory to look at.
+        then: What is done to it afterwards; it may return another directory to look at.
     """
 
     name: str
     program: str = THREE
     settings: dict[str, str] = field(default_factory=dict)
-    then: Callable[[Path], Path | None] = lambda cache: None
+    then: Callable[[Path], object] = lambda cache: None
 
     def make(self, folder: Path) -> Path:
         """Fill one in a folder; return where it is."""
@@ -63,7 +63,8 @@ class Healthy:
         if not cache.exists():  # a program that compiles nothing makes no directory
             cache.mkdir()
         backdate(cache)
-        return self.then(cache) or cache
+        place = self.then(cache)
+        return place if isinstance(place, Path) else cache
 
 
 def _each(*lines: str) -> str:
@@ -79,6 +80,14 @@ for name in {names!r}:
 """
 
 
+def _each_file(change: Callable[[Path], object], files: str = "*") -> Callable[[Path], None]:
+    def then(cache: Path) -> None:
+        for path in [*cache.glob(files)]:
+            change(path)
+
+    return then
+
+
 def _again(program: str, **settings: str) -> Callable[[Path], None]:
     def then(cache: Path) -> None:
         fill(cache, program, **settings)
@@ -88,9 +97,12 @@ def _again(program: str, **settings: str) -> Callable[[Path], None]:
 
 
 def _linked(cache: Path) -> Path:
-    link = cache.with_name("link")
-    link.symlink_to(cache)
+    (link := cache.with_name("link")).symlink_to(cache)
     return link
+
+
+def _copied(cache: Path) -> Path:
+    return shutil.copytree(cache, cache.with_name("copy"), copy_function=shutil.copyfile)
 
 
 def _entries_linked(cache: Path) -> None:
@@ -116,10 +128,6 @@ def _many(cache: Path) -> None:
             shutil.copy2(entry, cache / f"{module}-{number:064x}-cache")
 
 
-def _copied(cache: Path) -> Path:
-    return shutil.copytree(cache, cache.with_name("copy"), copy_function=shutil.copyfile)
-
-
 def _archived(cache: Path) -> Path:
     archive = shutil.make_archive(str(cache), "gztar", cache)
     place = cache.with_name("unpacked")
@@ -127,41 +135,10 @@ def _archived(cache: Path) -> Path:
     return place
 
 
-def _renamed(cache: Path) -> Path:
-    return cache.rename(cache.with_name("a name with 'quotes' and ünïcode"))
-
-
 def _quarantined_before(cache: Path) -> None:
     folder = cache / "quarantine-20260101T000000Z"
     folder.mkdir()
     (folder / f"jit_f-{'0' * 64}-cache").write_bytes(b"bad")
-
-
-def _used_long_ago(cache: Path) -> None:
-    for entry in cache.iterdir():
-        os.utime(entry, (0, 0))
-
-
-def _skewed(cache: Path) -> None:
-    for entry in cache.iterdir():
-        os.utime(entry, (time.time() + 30,) * 2)
-
-
-def _sticky_parent(cache: Path) -> None:
-    cache.parent.chmod(0o1777)
-
-
-def _without_times(cache: Path) -> None:
-    for used in cache.glob("*-atime"):
-        used.unlink()
-
-
-def _half_the_times(cache: Path) -> None:
-    next(cache.glob("*-atime")).unlink()
-
-
-def _stray_time(cache: Path) -> None:
-    next(cache.glob("*-cache")).unlink()
 
 
 MESH = """
@@ -191,9 +168,9 @@ KINDS = (
     Healthy("with a cap, then without", settings=CAPPED, then=_again(_each("x * 3"))),
     Healthy("one program of three with a cap", then=_again("jax.jit(first)(x)", **CAPPED)),
     Healthy("entries evicted", THREADS, {"JAX_COMPILATION_CACHE_MAX_SIZE": "12000"}),
-    Healthy("times of use lost", settings=CAPPED, then=_without_times),
-    Healthy("a time of use lost", settings=CAPPED, then=_half_the_times),
-    Healthy("an entry removed by hand", settings=CAPPED, then=_stray_time),
+    Healthy("times of use lost", settings=CAPPED, then=_each_file(Path.unlink, "*-atime")),
+    Healthy("a time of use lost", settings=CAPPED, then=_each_file(Path.unlink, "jit_f*-atime")),
+    Healthy("an entry removed", settings=CAPPED, then=_each_file(Path.unlink, "jit_f*-cache")),
     Healthy("XLA's own caches", settings=ALL),
     Healthy("XLA's own caches and a cap", settings={**ALL, **CAPPED}),
     Healthy("zstd", PYARROW_ZSTD + THREE),
@@ -207,11 +184,13 @@ KINDS = (
     Healthy("copied", then=_copied),
     Healthy("copied, with a cap", settings=CAPPED, then=_copied),
     Healthy("archived and unpacked", then=_archived),
-    Healthy("renamed", then=_renamed),
+    Healthy("renamed", then=lambda cache: cache.rename(
+        cache.with_name("a name with 'quotes' and ünïcode"))),
     Healthy("quarantined before", then=_quarantined_before),
-    Healthy("used long ago", then=_used_long_ago),
-    Healthy("a clock 30 s ahead", then=_skewed),
-    Healthy("below a sticky folder", then=_sticky_parent),
+    Healthy("used long ago", then=_each_file(lambda path: os.utime(path, (0, 0)))),
+    Healthy("a clock 30 s ahead", then=_each_file(
+        lambda path: os.utime(path, (time.time() + 30,) * 2))),
+    Healthy("below a sticky folder", then=lambda cache: cache.parent.chmod(0o1777)),
     Healthy("odd names", _named("a-b", "näme", "x.y", "<lambda>", "f" * 90, "a b", "a/b", "-cache",
                                 "jit_f", "0" * 64, "f-" + "0" * 64, "函数", "a@b", "f'", 'f"')),
     Healthy("lambdas, partial and nested", """

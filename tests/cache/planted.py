@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from jax._src.compilation_cache import compress_executable, decompress_executable
 
 from harness.cache.ailment import Severity
+from harness.cache.entry import lacking_features
 from harness.watch import jax_names
 from tests.cache.filled import backdate, entry_of
 
@@ -30,6 +32,7 @@ class Plant:
         evidence: A regular expression for what the doctor sees.
         severity: What it is to call it that worst.
         whole: Whether the directory ails, and no entry.
+        entries: How many entries ail, else.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Plant:
     evidence: str = ""
     severity: Severity = "ailing"
     whole: bool = False
+    entries: int = 1
 
 
 def _first(cache: Path) -> Path:
@@ -71,8 +75,8 @@ def _over(source: str, target: str) -> Callable[[Path], object]:
 
 def _swap(cache: Path) -> None:
     one, other = entry_of(cache, "jit_first"), entry_of(cache, "jit_second")
-    mine, yours = one.read_bytes(), other.read_bytes()
-    one.write_bytes(yours)
+    mine = one.read_bytes()
+    one.write_bytes(other.read_bytes())
     other.write_bytes(mine)
 
 
@@ -92,11 +96,15 @@ def _instead(make: Callable[[Path], object]) -> Callable[[Path], object]:
     return how
 
 
-def _claiming(feature: bytes) -> Callable[[bytes], bytes]:
-    """Have an executable be compiled for a Xeon Phi, with an instruction that only those had."""
-    features = b"+sse2,-avx512pf,+" + feature
-    told = b"\x12\x03knl\x1a" + bytes([len(features)]) + features
-    return lambda data: data.replace(b"-unknown-linux-gnu", b"-unknown-linux-gnu" + told, 1)
+def _claiming(kind: bytes) -> Callable[[bytes], bytes]:
+    """Have an executable need an instruction of a kind that this processor lacks."""
+
+    def change(data: bytes) -> bytes:
+        off = re.findall(b",-(" + kind + rb"[\w-]+)", data)
+        feature, *_ = (one for one in off if lacking_features([one.decode()]))
+        return data.replace(b"-" + feature, b"+" + feature, 1)
+
+    return change
 
 
 def _time_of_use(entry: Path, seconds: float) -> None:
@@ -117,14 +125,6 @@ def _orphan(cache: Path) -> None:
     entry.with_name(entry.name.removesuffix("-cache") + "-atime").unlink()
 
 
-def _mode(mode: int, of: Callable[[Path], Path]) -> Callable[[Path], object]:
-    return lambda cache: of(cache).chmod(mode)
-
-
-def _owner(uid: int, gid: int, of: Callable[[Path], Path]) -> Callable[[Path], object]:
-    return lambda cache: os.chown(of(cache), uid, gid)
-
-
 def _group(cache: Path) -> None:
     os.chown(_first(cache), 0, 4321)
     _first(cache).chmod(0o664)
@@ -137,14 +137,6 @@ def _listed(cache: Path) -> None:
     entries = [(1, 6, nobody), *named, (4, 4, nobody), (16, 6, nobody), (32, 4, nobody)]
     data = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *one) for one in entries)
     os.setxattr(_first(cache), "system.posix_acl_access", data)
-
-
-def _directory(cache: Path) -> Path:
-    return cache
-
-
-def _parent(cache: Path) -> Path:
-    return cache.parent
 
 
 EARLY = jax_names.version().startswith("0.10.")
@@ -163,7 +155,8 @@ PLANTS = (
     Plant("the time alone", "garbage", _inside(lambda data: data[:4]), "unpacks to 4 bytes"),
     Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first"),
           "the module in it is jit_second, not jit_first", "unusable"),
-    Plant("two programs swapped", "wrong-module", _swap, severity="unusable"),
+    Plant("two programs swapped", "wrong-module", _swap, severity="unusable",
+          entries=2),
     Plant("renamed", "wrong-module", _misnamed, severity="unusable"),
     Plant("half an executable", "torn", _inside(lambda data: data[: len(data) // 2]),
           r"executable in it stops \d+ bytes early"),
@@ -171,19 +164,19 @@ PLANTS = (
     Plant("object code overwritten", "unloadable", _inside(_without_code), severity="note"),
     Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40]),
           "XLA does not load it for a CPU: "),
-    Plant("needs avx512er", "foreign-processor", _inside(_claiming(b"avx512er")),
-          "1 entries are compiled for knl, with .*: avx512er$"),
-    Plant("needs avx5124vnniw", "foreign-processor", _inside(_claiming(b"avx5124vnniw"))),
-    Plant("entry of another", "others-can-write", _owner(4321, 4321, _first)),
-    Plant("directory of another", "others-can-write", _owner(4321, 0, _directory),
+    Plant("needs another avx", "foreign-processor", _inside(_claiming(b"avx")),
+          r"1 entries are compiled for \S+, with instructions that this processor lacks: avx\w+$"),
+    Plant("needs another amx", "foreign-processor", _inside(_claiming(b"amx"))),
+    Plant("entry of another", "others-can-write", lambda cache: os.chown(_first(cache), 4321, 0)),
+    Plant("directory of another", "others-can-write", lambda cache: os.chown(cache, 4321, 0),
           "user 4321, whose it is, can write to ", whole=True),
     Plant("entry of a group", "others-can-write", _group, "the group group 4321 can overwrite 1 "),
     Plant("entry of a user of its list", "others-can-write", _listed, "user 4321 can overwrite 1 "),
-    Plant("entry of everyone", "others-can-write", _mode(0o666, _first),
+    Plant("entry of everyone", "others-can-write", lambda cache: _first(cache).chmod(0o666),
           "everyone on this machine can overwrite 1 entries", "unusable"),
-    Plant("directory of everyone", "others-can-write", _mode(0o777, _directory),
+    Plant("directory of everyone", "others-can-write", lambda cache: cache.chmod(0o777),
           severity="unusable", whole=True),
-    Plant("parent of everyone", "others-can-write", _mode(0o777, _parent),
+    Plant("parent of everyone", "others-can-write", lambda cache: cache.parent.chmod(0o777),
           severity="unusable", whole=True),
     Plant("a link to nowhere", "unreadable", _instead(lambda entry: entry.symlink_to("nowhere"))),
     Plant("a folder", "unreadable", _instead(Path.mkdir)),
