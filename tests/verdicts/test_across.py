@@ -34,35 +34,24 @@ def row_of(a, b, stage="compile", **options):
     return frame[frame["stage"] == stage].iloc[0]
 
 
-def test_two_machines_are_incomparable_and_the_reason_names_the_remedy():
-    row = row_of(on("a"), on("b", LARGE), on=["machine"])
+def test_two_machines_are_compared_in_raw_seconds_where_that_is_asked_for():
+    a, b = on("a"), on("b", LARGE, factor=0.5, speed=2)
+    plain, row = (row_of(a, b, on=["machine"], across=across) for across in (False, True))
 
-    assert (row["verdict"], row["across"]) == ("incomparable", "")
-    assert row["reason"] == (
+    assert (plain["verdict"], plain["across"]) == ("incomparable", "")
+    assert plain["reason"] == (
         f"unlike machines: {DIFFERENCE}. `--across machine` compares them all the same."
     )
-
-
-def test_across_machines_raw_seconds_decide_and_the_calibrated_ratio_stands_beside():
-    row = row_of(on("a"), on("b", LARGE, factor=0.5, speed=2), on=["machine"], across=True)
-
     assert (row["verdict"], row["basis"], row["cause"]) == ("faster", "raw", "machine")
     assert row["ratio"] == pytest.approx(0.5, rel=0.05)
     assert row["calibrated_ratio"] == pytest.approx(1, rel=0.05)
     assert row["across"] == DIFFERENCE
     assert row["reason"].startswith("across machines; ")
-
-
-@pytest.mark.parametrize(
-    ("program", "said"), [("f0", "the program is the same"), ("f1", "program: ")]
-)
-def test_any_program_on_another_machine_may_be_faster(program, said):
-    one = on("a", stages=("execute",), fingerprint="f0")
-    other = on("b", LARGE, factor=0.5, stages=("execute",), fingerprint=program)
-    row = row_of(one, other, "execute", on=["machine"], across=True)
-
-    assert row["verdict"] == "faster"
-    assert row["reason"].endswith(said)
+    for program, said in (("f0", "the program is the same"), ("f1", "program: ")):
+        one = on("a", stages=("execute",), fingerprint="f0")
+        other = on("b", LARGE, factor=0.5, stages=("execute",), fingerprint=program)
+        row = row_of(one, other, "execute", on=["machine"], across=True)
+        assert (row["verdict"], row["reason"].endswith(said)) == ("faster", True)
 
 
 @pytest.mark.parametrize(
@@ -139,9 +128,6 @@ def test_every_format_says_that_it_is_across_machines(compare, tree):
     assert (document["across_machines"], document["across"]) == (True, [DIFFERENCE])
     assert document["rows"][0]["across"] == DIFFERENCE
 
-
-def test_wrong_usage_of_across_is_refused(compare, tree):
-    code, _, err = compare("a", "b", "-r", tree, "--across", "env")
-    assert (code, "'env' is not 'machine'" in err) == (2, True)
-    code, _, err = compare("a", "b", "-r", tree, "--across", "machine", "--live")
-    assert (code, "leave --across out" in err) == (2, True)
+    for wrong, said in (("env", "'env' is not 'machine'"), ("machine", "leave --across out")):
+        code, _, err = compare("a", "b", "-r", tree, "--across", wrong, "--live")
+        assert (code, said in err) == (2, True)

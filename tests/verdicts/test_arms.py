@@ -73,10 +73,14 @@ def test_arms_that_select_nothing_say_why(text, said, tmp_path):
         resolve(text, two(jax="0.11.2", env="fast"), tmp_path)
 
 
-def test_columns_and_axes_select_together_and_a_tuple_may_hold_commas():
-    frame = two(axes={"shape": (1, 2)}, jax="0.11.2")
-
-    assert len(resolve("jax=0.11.2,shape=(1, 2),night=", frame).rows) == 1
+def test_columns_and_axes_select_together_and_a_commit_means_its_clean_tree(tmp_path):
+    frame = two(axes={"shape": (1, 2)}, dirty="d1", started_at_ms=1_800_000_000_000)
+    for word, expected in (
+        ("jax=0.10.2,shape=(1, 2),night=", {"d1"}),
+        (COMMIT, {""}),
+        (f"commit={COMMIT},dirty=d1", {"d1"}),
+    ):
+        assert set(resolve(word, frame, tmp_path).rows["dirty"]) == expected
 
 
 def test_names_of_git_are_those_of_the_repository_of_the_results(tmp_path):
@@ -91,13 +95,6 @@ def test_names_of_git_are_those_of_the_repository_of_the_results(tmp_path):
     assert resolve("commit=HEAD~1", frame, tmp_path).where == {"commit": first}
     with pytest.raises(UsageError, match=r"'HEAD' is commit .* which was not measured. Measured"):
         resolve("HEAD", frame, tmp_path)
-
-
-def test_a_commit_means_its_clean_tree_where_that_was_measured(tmp_path):
-    changed = two(dirty="d1", started_at_ms=1_800_000_000_000)
-
-    assert set(resolve(COMMIT, changed, tmp_path).rows["dirty"]) == {""}
-    assert set(resolve(f"commit={COMMIT},dirty=d1", changed, tmp_path).rows["dirty"]) == {"d1"}
 
 
 def test_trees_and_record_files_are_arms(tmp_path):

@@ -26,15 +26,9 @@ def test_processes_samples_hosts_programs_and_the_rule_are_shown(compare, tmp_pa
     assert "seconds as measured" in out
     assert "program: not known" in out
     assert "program ffffffffffff" in out
-
-
-def test_the_records_of_files_are_read(compare, tmp_path):
-    folder = tree(tmp_path / "r", factor=1.2)
     old, new = sorted((folder / "box" / "records").iterdir())
     out = compare(old, new, "-r", tmp_path / "none", "--explain")[1]
-
-    assert out.count("family.Work@cpu#") >= 16
-    assert "1 slower" in out
+    assert out.count("family.Work@cpu#") == 16
 
 
 def test_at_most_twenty_rows_are_explained_and_same_ones_only_where_they_were_chosen(

@@ -4,15 +4,11 @@ import json
 
 import pytest
 
-from harness.frame.load import frame_of
 from harness.program.facts import Facts
 from harness.records.store import Store, store_path
 from harness.verdicts import programs
-from harness.verdicts.arms import Arm
-from harness.verdicts.compare import comparison_between
-from harness.verdicts.markdown import to_markdown
 from tests.frame.trees import COMMIT, failed
-from tests.verdicts.arms_of import OTHER, records, tree
+from tests.verdicts.arms_of import OTHER, tree
 from tests.verdicts.test_output import add
 
 BOTH = (COMMIT, OTHER, "-r")
@@ -42,6 +38,10 @@ def test_a_changed_program_is_named_though_no_time_tells(compare, tmp_path):
     assert f"- {NAMED}\n" in markdown
     assert "another program in 1 case**" in markdown
     assert json.loads(document)["programs"] == [NAMED]
+    for commit in (COMMIT, OTHER):
+        add(tmp_path / "same", commit=commit, fingerprint="f1", facts=BEFORE)
+    for form in ("table", "markdown"):
+        assert "nother program" not in compare(*BOTH, tmp_path / "same", "--format", form)[1]
 
 
 def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
@@ -57,38 +57,27 @@ def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("b", "code", "said"),
+    ("fields", "code", "said"),
     [
-        (MORE, 0, "By counts, of 1 case: 1 no rise, another program in 1"),
+        ({"b": MORE}, 0, "By counts, of 1 case: 1 no rise, another program in 1"),
         (
-            Facts(trace_calls=10_400, lower_calls=2_000, hlo_instructions=100, fusions=3),
+            {"b": Facts(trace_calls=10_400, lower_calls=2_000, hlo_instructions=100, fusions=3)},
             1,
             "trace: proven by counts: 10,000 → 10,400 Python calls (+4.0 %)",
         ),
-        (Facts(trace_calls=10_000, lower_calls=1_900), 0, "1 faster, another program in 1"),
-        (
-            Facts(trace_calls=10_400, lower_calls=1_900),
-            1,
-            "1 slower, another program in 1",
-        ),
-        (Facts(), 4, "1 case: no calls counted in B: measure again with this harness."),
+        ({"b": Facts(trace_calls=10_000, lower_calls=1_900)}, 0, "1 faster, another program in 1"),
+        ({"b": Facts(trace_calls=10_400, lower_calls=1_900)}, 1, "1 slower, another program in 1"),
+        ({"b": Facts()}, 4, "1 case: no calls counted in B: measure again with this harness."),
+        ({"python": "3.12.1"}, 4, "Python 3.11.7 → 3.12.1, which counts differently"),
     ],
 )
-def test_counts_alone_decide_from_one_process(compare, tmp_path, b, code, said):
-    found, out, err = compare(*BOTH, grown(tmp_path, b, n=1), "--counts")
+def test_counts_alone_decide_from_one_process(compare, tmp_path, fields, code, said):
+    found, out, err = compare(*BOTH, grown(tmp_path, n=1, **fields), "--counts")
 
     assert found == code
     assert said in out
     assert ("nothing is comparable by counts" in err) == (code == 4)
     assert " p = " not in out
-
-
-def test_by_counts_other_interpreters_and_versions_are_incomparable(compare, tmp_path):
-    folder = grown(tmp_path, Facts(trace_calls=20_000, lower_calls=9_000), python="3.12.1")
-    code, out, _ = compare(*BOTH, folder, "--counts")
-
-    assert code == 4
-    assert "Python 3.11.7 → 3.12.1, which counts differently" in out
 
 
 def test_by_counts_what_broke_is_no_success(compare, tmp_path):
@@ -108,10 +97,3 @@ def test_counts_and_live_or_explain_exclude_each_other(compare, tmp_path):
     for other in ("--live", "--explain"):
         code, _, err = compare(*BOTH, tree(tmp_path / other), "--counts", other)
         assert (code, "--counts decides by counts that are stored" in err) == (2, True)
-
-
-def test_arms_of_one_program_name_none():
-    rows = [records(fingerprint="f1", facts=BEFORE, commit=commit) for commit in (COMMIT, OTHER)]
-    arms = [Arm(name, frame_of(own)) for name, own in zip("AB", rows, strict=True)]
-
-    assert "nother program" not in to_markdown(comparison_between(*arms))

@@ -65,8 +65,5 @@ def test_one_release_and_an_empty_frame_give_no_row_and_the_same_columns():
     for found in (harness.releases(one), harness.releases(one.head(0))):
         assert found.empty
         assert [name for name in found.columns if name != "size"] == expected
-
-
-def test_something_else_than_a_frame_of_results_is_refused():
     with pytest.raises(UsageError, match=r"harness\.releases got a dict, expected a frame"):
         harness.releases({})

@@ -98,20 +98,6 @@ def test_samples_without_any_spread_are_compared_without_a_warning(factor, verdi
     assert row["low"] == row["high"] == pytest.approx(factor)
 
 
-def test_the_more_rows_the_less_one_small_p_says():
-    a, b = records(n=3), records(1.2, n=3)
-    alone = only(frame_of(a), frame_of(b))
-    for size in range(200):
-        a += records(n=3, axes={"size": size}, seed=size)
-        b += records(n=3, axes={"size": size}, seed=-1 - size)
-    many = compare_arms(frame_of(a), frame_of(b))
-
-    assert (many["p_adjusted"] >= many["p"]).sum() == many["p"].notna().sum()
-    first = many[(many["size"] == 8) & (many["stage"] == "compile")].iloc[0]
-    assert first["p_adjusted"] > alone["p_adjusted"]
-    assert len(many[many["basis"] != ""]) == 200
-
-
 def test_rows_that_change_by_less_than_counts_do_not_lower_the_bar_for_the_others():
     sizes = list(range(100, 160))
 
@@ -145,6 +131,7 @@ def test_a_changed_time_of_an_equal_program_is_the_environment(stage):
     assert (unexplained["verdict"], unexplained["cause"]) == ("unsure", "environment")
     assert "environment: nothing that is recorded differs" in unexplained["reason"]
     assert math.isnan(unexplained["p_adjusted"])
+    assert only(arm(fingerprint="f1"), arm(2, fingerprint="f1"))["verdict"] == "slower"
 
 
 def test_an_equal_program_that_nothing_else_runs_is_the_same_unless_the_clock_contradicts():
@@ -168,10 +155,6 @@ def test_rows_that_cannot_be_called_do_not_lower_the_bar_for_the_others():
     assert frame["verdict"].value_counts().to_dict() == {"unsure": 30, "slower": 1}
     assert frame.loc[8, "p_adjusted"] == frame.loc[8, "p"]
     assert "among 1 row" in frame.loc[8, "reason"]
-
-
-def test_compiling_an_equal_program_can_become_slower():
-    assert only(arm(fingerprint="f1"), arm(2, fingerprint="f1"))["verdict"] == "slower"
 
 
 def test_another_program_is_named_with_the_difference_of_its_facts():
@@ -224,46 +207,31 @@ def test_rows_of_one_side_are_incomparable_and_keep_what_is_known():
     assert frame[["n_a", "n_b"]].to_numpy().tolist() == [[8, 0], [0, 8]]
 
 
-def test_another_version_is_incomparable():
-    row = row_of(arm(), arm(version="2.bbbb"))
-
-    assert row["verdict"] == "incomparable"
-    assert row["version"] == "1.aaaa → 2.bbbb"
-    assert row["reason"] == "the workload or the method changed: 1.aaaa → 2.bbbb"
-
-
-def test_failed_and_skipped_cases_are_incomparable_with_their_reason():
+def test_what_cannot_be_compared_says_why():
     bad = frame_of([failed(reason="ValueError: no")])
     skipped = frame_of([record(stages={}, status="skipped", reason="no such device")])
-
-    assert "B failed: ValueError: no" in set(compare_arms(arm(), bad)["reason"])
-    assert "A skipped: no such device" in set(compare_arms(skipped, arm())["reason"])
-    assert set(compare_arms(bad, bad)["reason"]) == {"A and B failed: ValueError: no"}
-
-
-def test_processes_that_did_different_things_are_incomparable():
-    reason = row_of(arm(), arm(protocol="1 passes x 4 blocks"))["reason"]
-    assert reason.startswith("processes did different things: 3 passes")
-    unsaid = arm()
-    unsaid["n_processes"] = 9
-    assert row_of(arm(), unsaid)["reason"] == "B does not say which samples are of which process"
-
-
-@pytest.mark.parametrize("value", [math.nan, 0.0, -1.0, math.inf])
-def test_a_sample_that_is_no_time_makes_a_row_incomparable(value):
-    b = arm()
-    b.at[b.index[b["stage"] == "compile"][0], "samples"] = [value] * 8
-    row = row_of(arm(), b)
-
-    assert (row["verdict"], row["basis"]) == ("incomparable", "")
-    assert row["reason"] == f"B has a sample that is no time: {value} s"
+    found = [
+        (arm(), bad, "B failed: ValueError: no"),
+        (skipped, arm(), "A skipped: no such device"),
+        (bad, bad, "A and B failed: ValueError: no"),
+        (arm(), arm(version="2.bbbb"), "the workload or the method changed: 1.aaaa → 2.bbbb"),
+        (arm(), arm(protocol="1 passes x 4 blocks"), "processes did different things: 3 passes"),
+        (arm(), arm().assign(n_processes=9), "B does not say which samples are of which process"),
+    ]
+    for value in (math.nan, 0.0, -1.0, math.inf):
+        b = arm().assign(samples=[[value] * 8])
+        found.append((arm(), b, f"B has a sample that is no time: {value} s"))
+    for a, b, said in found:
+        row = row_of(a, b)
+        assert row["verdict"] == ("broken" if said.startswith("B failed") else "incomparable")
+        assert (row["reason"].startswith(said), row["basis"]) == (True, "")
+    assert row_of(arm(), arm(version="2.bbbb"))["version"] == "1.aaaa → 2.bbbb"
 
 
 def test_interleaved_arms_are_compared_in_raw_seconds():
     a = arm()
     a["calibrated_samples"] = [[1000.0] * len(s) for s in a["samples"]]
     row = only(a, arm(), interleaved=True)
-
     assert (row["basis"], row["verdict"]) == ("interleaved", "same")
 
 
@@ -321,20 +289,3 @@ def test_instruments_and_comparisons_with_baselines_are_left_out():
 def test_a_frame_that_is_none_is_refused():
     with pytest.raises(UsageError, match="Arm B lacks the columns machine, workload"):
         compare_arms(arm(), pd.DataFrame({"x": [1]}))
-
-
-def test_ten_thousand_cases_are_compared():
-    one = arm()
-    one = one[one["stage"] == "compile"]
-    n = 10_000
-
-    def large(seed):
-        frame = one.iloc[[0] * n].reset_index(drop=True)
-        values = np.exp(np.random.default_rng(seed).normal(0, 0.02, (n, 8))).tolist()
-        sizes = pd.Series(range(n), dtype=object)
-        return frame.assign(size=sizes, samples=values, calibrated_samples=values)
-
-    frame = compare_arms(large(1), large(2))
-
-    assert len(frame) == n
-    assert frame["verdict"].isin(["slower", "faster"]).sum() <= 5
