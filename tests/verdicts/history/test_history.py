@@ -46,12 +46,35 @@ def test_a_step_has_its_nights_commits_levels_and_numbers():
     assert row["before_s"] == pytest.approx(1, rel=0.02)
     assert row["started_at"] == pd.Timestamp(FIRST_MS + 6 * DAY_MS + 3_600_007, unit="ms", tz="UTC")
     points = series(frame)
+    assert list(points.columns) == [*SERIES[:6], "size", *SERIES[6:]]
+    measured = points[points["value"].notna()]
+    assert measured["position"].tolist() == list(range(12))
+    assert (measured["low"] < measured["value"]).all()
+    assert (measured["value"] < measured["high"]).all()
     assert row["night_after"] == points["night"][points["position"] == row["position"]].item()
+    older = frame.drop(columns=["cpu_samples", "cpu_processes", "processes", "protocol"])
+    assert harness.history(older)["ratio"].tolist() == found["ratio"].tolist()
 
 
-def test_less_time_is_faster():
-    (row,) = changes(nights(stepped(factor=0.7)))
-    assert row["change"] == "faster"
+def test_what_is_no_time_of_a_stage_is_no_history():
+    frame = frame_of(nights(stepped()))
+    for column, value in (("threads", "one"), ("workload", "reference"), ("unit", "bytes")):
+        assert harness.history(frame.assign(**{column: value})).empty
+    assert list(series(frame.iloc[:0]).columns) == list(series(frame).columns)
+    for few in (frame.iloc[:0], *(frame_of(nights([1.0, 2.0][:count])) for count in (1, 2))):
+        found = harness.history(few)
+        assert (len(found), found["ratio"].dtype, found["n_before"].dtype) == (0, float, np.int64)
+    with pytest.raises(UsageError, match="no column 'night'"):
+        harness.history(frame.drop(columns="night"))
+
+
+def test_changes_stand_newest_first_and_that_of_the_last_night_is_new():
+    factors = [1] * 6 + [0.7] * 4 + [1.4] * 4 + [2.8]
+    times = [factor * value for factor, value in zip(factors, noisy(15, 2), strict=True)]
+    found = changes(nights(times))
+    assert [row["night_after"] for row in found] == [night_name(n) for n in (14, 10, 6)]
+    assert [row["change"] for row in found] == ["slower", "slower", "faster"]
+    assert [row["state"] for row in found] == ["new", "confirmed", "confirmed"]
 
 
 def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
@@ -123,26 +146,6 @@ def test_a_step_beside_a_cut_is_found_and_efforts_in_turn_are_no_cuts_each():
     assert pieces.map(list).tolist() == [[0, 1]]
 
 
-def test_one_night_and_two_nights_have_no_change_point():
-    for count in (1, 2):
-        found = harness.history(frame_of(nights([1.0, 2.0][:count])))
-        assert found.empty
-        assert found["ratio"].dtype == float
-        assert found["n_before"].dtype == np.int64
-
-
-def test_no_rows_at_all_have_none():
-    frame = frame_of(nights(stepped()))
-    assert harness.history(frame.iloc[:0]).empty
-    assert list(series(frame.iloc[:0]).columns) == list(series(frame).columns)
-
-
-def test_the_last_night_is_new_and_the_next_confirms_it():
-    for count, expected in ((9, "new"), (10, "confirmed")):
-        (row,) = changes(nights(stepped(8, count, 1.6)))
-        assert row["state"] == expected
-
-
 def test_failed_nights_in_the_middle_are_points_without_a_value():
     records = nights(stepped(6, 14))
     lost = [r for r in records if r.night in {night_name(4), night_name(6)}]
@@ -182,13 +185,6 @@ def test_one_commit_night_after_night_is_a_series():
     (row,) = changes(nights(stepped(), commit="c" * 40, commit_date_ms=FIRST_MS))
     assert row["commit_before"] == row["commit_after"] == "c" * 40
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
-
-
-def test_two_environments_of_every_night_are_two_series():
-    records = nights(stepped(), env="py3.12-jax0.11.2")
-    records += nights([3 * value for value in noisy(12, 9)], env="py3.12-jax0.12.0")
-    assert series(frame_of(records))["series"].nunique() == 2
-    assert [row["env"] for row in changes(records)] == ["py3.12-jax0.11.2"]
 
 
 def with_reference(seconds, speed):
@@ -258,46 +254,15 @@ def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_
     assert [row["basis"] for row in changes(records)] == ["wall"]
 
 
-def test_a_frame_that_an_older_edition_wrote_is_judged_by_wall_time():
-    frame = frame_of(nights(stepped()))
-    older = frame.drop(columns=["cpu_samples", "cpu_processes", "processes", "protocol"])
-    assert harness.history(older)["ratio"].tolist() == harness.history(frame)["ratio"].tolist()
-
-
-def test_comparisons_and_instruments_and_other_units_are_left_out():
-    frame = frame_of(nights(stepped()))
-    for column, value in (("threads", "one"), ("workload", "reference"), ("unit", "bytes")):
-        assert harness.history(frame.assign(**{column: value})).empty
-
-
 def test_axes_of_any_type_tell_series_apart():
     records = []
     for number, axes in enumerate([{"a": 1}, {"a": True}, {"a": (1, 2)}, {"a": "1"}, {"b": 1}, {}]):
         times = stepped() if number == 2 else noisy(12, number)
         records += nights(times, axes=axes)
-    assert series(frame_of(records))["series"].nunique() == 6
+    # So do two environments of every night.
+    records += nights(noisy(12, 9), axes={}, env="py3.12-jax0.12.0")
+    assert series(frame_of(records))["series"].nunique() == 7
     assert [row["a"] for row in changes(records)] == [(1, 2)]
-
-
-def test_the_newest_change_comes_first():
-    twice = [v * (1.5 if n >= 6 else 1) * (2 if n >= 10 else 1) for n, v in enumerate(noisy(16, 2))]
-    found = [row["night_after"] for row in changes(nights(twice))]
-    assert found == [night_name(10), night_name(6)]
-
-
-def test_the_points_are_one_row_per_series_and_origin():
-    records = nights(noisy(4, 1)) + nights(noisy(4, 2), stage="execute", workload="family.Other")
-    points = series(frame_of(records))
-    measured = points[points["value"].notna()]
-    assert list(points.columns) == [*SERIES[:6], "size", *SERIES[6:]]
-    assert measured.groupby("series")["position"].apply(list).tolist() == [[0, 1, 2, 3]] * 2
-    assert (measured["low"] < measured["value"]).all()
-    assert (measured["value"] < measured["high"]).all()
-
-
-def test_a_frame_that_lacks_a_column_is_told_so():
-    with pytest.raises(UsageError, match="no column 'night'"):
-        harness.history(frame_of(nights([1.0])).drop(columns="night"))
 
 
 def test_many_series_have_the_injected_changes_and_no_other():

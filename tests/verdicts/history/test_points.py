@@ -1,18 +1,13 @@
 """In which order points stand, whatever a clock said, and how much each counts."""
 
-import random
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from harness.frame.columns import NO_MOMENT
-from harness.verdicts.history.points import in_order, lanes, natural, weights
-
-
-def order(*origins):
-    """Origins are (night, commit date, started)."""
-    return in_order(*(list(column) for column in zip(*origins, strict=True)))
+from harness.verdicts.history.points import in_order, lanes, weights
 
 
 @pytest.mark.parametrize(
@@ -24,10 +19,7 @@ def order(*origins):
         ([("", 10, 3), ("", 10, 1), ("", 10, 2)], [1, 2, 0]),
         ([("", NO_MOMENT, 3), ("", NO_MOMENT, 1)], [1, 0]),
         ([("n1", 10, 1), ("n2", 20, 2), ("n3", 10, 3), ("n4", 30, 4)], [0, 1, 2, 3]),
-        (
-            [("n1", 10, 1), ("n2", 30, 2), ("", 20, 9), ("", 40, 9), ("", 30, 1)],
-            [0, 2, 4, 1, 3],
-        ),
+        ([("n1", 10, 1), ("n2", 30, 2), ("", 20, 9), ("", 40, 9), ("", 30, 1)], [0, 2, 4, 1, 3]),
     ],
     ids=[
         "nights by their names, whatever the clock said",
@@ -39,20 +31,11 @@ def order(*origins):
         "what has no night before the first night with a commit as new",
     ],
 )
-def test_origins_stand_in_order(origins, expected):
-    assert order(*origins) == expected
-
-
-def test_numbers_in_names_are_numbers():
-    assert natural("2026-11-02") < natural("2026-11-10") < natural("2027-01-01")
-    assert natural("") < natural("a")
-
-
-def test_the_order_does_not_depend_on_how_the_origins_came():
-    origins = [(f"n{n}", 10 * (n % 3), -n) for n in range(9)] + [("", n, 0) for n in range(30)]
-    expected = [origins[n] for n in order(*origins)]
-    random.Random(1).shuffle(origins)
-    assert [origins[n] for n in order(*origins)] == expected
+def test_origins_stand_in_order_however_they_came(origins, expected):
+    """Origins are (night, commit date, started)."""
+    for turned in itertools.permutations(range(len(origins))):
+        columns = zip(*(origins[n] for n in turned), strict=True)
+        assert [turned[n] for n in in_order(*map(list, columns))] == expected
 
 
 VERSIONS = {
@@ -79,28 +62,12 @@ def test_an_environment_continues_the_one_before_unless_they_were_measured_side_
     assert lanes(rounds, VERSIONS) == expected
 
 
-def with_widths(widths):
-    count = len(widths)
-    return pd.DataFrame(
-        {
-            "series": [0] * count,
-            "piece": [0] * count,
-            "low": [1.0] * count,
-            "high": [1.0 + width for width in widths],
-        }
-    )
-
-
 def test_a_wider_interval_counts_less_and_a_narrow_one_at_most_twice():
-    found = weights(with_widths([1.0, 1.0, 3.0, 1e-9]))
-    assert found / found[0] == pytest.approx([1, 1, 0.5, 2])
+    def of(*widths):
+        found = pd.DataFrame({"series": 0, "piece": 0, "low": 1.0, "high": 1.0 + np.array(widths)})
+        return weights(found).tolist()
 
-
-def test_without_an_interval_there_is_no_weight():
-    found = weights(with_widths([1.0, np.nan, 1.0]))
-    assert np.isnan(found[1])
-    assert found[0] == found[2]
-
-
-def test_equal_samples_have_no_weight_and_do_not_divide_by_nothing():
-    assert np.isnan(weights(with_widths([0.0, 0.0]))).all()
+    usual, other, wide, narrow = of(1.0, 1.0, 3.0, 1e-9)
+    assert np.array([other, wide, narrow]) / usual == pytest.approx([1, 0.5, 2])
+    assert of(1.0, np.nan, 1.0) == pytest.approx([0.5, np.nan, 0.5], nan_ok=True)
+    assert np.isnan(of(0.0, 0.0)).all(), "equal samples"

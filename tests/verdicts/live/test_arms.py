@@ -15,8 +15,10 @@ def test_an_arm_is_the_working_tree_and_this_interpreter_unless_it_names_others(
     python.parent.mkdir()
     python.symlink_to(sys.executable)
     assert parse(".").revision == parse("set:A=1").revision == ""
-    arm = parse(f"v1.0,python={tmp_path},set:XLA_FLAGS=--a=b,c --b=2,target=cpu,set:N=")
-    assert (arm.revision, arm.target, arm.scenario) == ("v1.0", "cpu", None)
+    arm = parse(
+        f"v1.0,python={tmp_path},set:XLA_FLAGS=--a=b,c --b=2,target=cpu,set:N=,scenario=warm"
+    )
+    assert (arm.revision, arm.target, arm.scenario) == ("v1.0", "cpu", "warm")
     assert arm.variables == {"XLA_FLAGS": "--a=b,c --b=2", "N": ""}
     assert arm.python == str(python)  # the link knows its packages
     assert parse("v1.0").python == sys.executable
