@@ -6,7 +6,6 @@ import itertools
 import re
 import sys
 import textwrap
-import types
 
 import numpy as np
 import pytest
@@ -51,126 +50,159 @@ def declare(**attributes):
     return globals()["Changed"]
 
 
+HOOKS = ("baseline", "reference", "fused_cpu", "fused_gpu")
+
+
 def test_a_right_declaration_passes():
     check(Good)
+    for baseline in (right, lambda xp, *arrays, steps: arrays, lambda xp, x, y, **keywords: x):
+        fused = {"fused_cpu": staticmethod(lambda: None), "precisions": ("ieee",)}
+        sides = dict.fromkeys(("baseline", "reference"), staticmethod(baseline))
+        check(declare(**sides, **fused))
 
 
-def test_a_workload_without_a_sweep_has_one_case_per_transform_and_target():
-    class Plain(Workload):
-        def inputs(self):
-            return spec(())
+def generating(x, y, *, steps):
+    yield x
 
-        @staticmethod
-        def function(x):
-            return x
 
-    check(Plain)
-    assert [case.id for case in enumerate_cases(Plain)] == [
-        "transform='forward', target='cpu'",
-        "transform='forward', target='gpu'",
-        "transform='forward', target='tpu'",
-    ]
+async def awaiting(x, y, *, steps):
+    return x
+
+
+class Callable:
+    async def __call__(self, x, y, *, steps):
+        return x
+
+
+def right(xp, x, y, *, steps):
+    return x + steps * y
+
+
+WRONG = [
+    ({"static": ("unroll",)}, r"static names 'unroll', .* axes are \['size', 'steps'\]"),
+    ({"static": ("size",)}, r"static names 'size', which function does not take; .*'steps'\]"),
+    ({"static": "steps"}, r"static is 'steps'; expected a sequence .* such as \('steps',\)"),
+    ({"static": 5}, r"static is 5; expected a sequence of names"),
+    ({"donate": ("z",)}, r"donate names 'z', .* they are \['x', 'y', 'steps'\]"),
+    ({"donate": "x"}, r"donate is 'x'; expected a sequence of names"),
+    ({"donate": (0,)}, r"donate is \(0,\); expected a sequence of names"),
+    ({"donate": ("x", "x")}, r"donate names 'x' twice"),
+    (
+        {"transforms": ("backward",)},
+        r"transforms names 'backward'\..* There are: forward, grad",
+    ),
+    ({"transforms": ("vmap", "vmap")}, r"transforms names 'vmap' twice"),
+    ({"transforms": ()}, r"transforms is empty, so there would be no case"),
+    ({"targets": ("npu",)}, r"targets names 'npu'\..* There are: cpu, gpu, tpu, gpu:"),
+    ({"vmap_batch": 0}, r"vmap_batch is 0; expected at least 1\."),
+    ({"targets": ("cpu", "cpu")}, r"targets names 'cpu' twice"),
+    ({"targets": "cpu"}, r"targets is 'cpu'; expected a sequence of names"),
+    ({"targets": []}, r"targets is empty, so there would be no case"),
+    ({"depends_on": "env:MODE"}, r"depends_on is 'env:MODE'; expected a sequence of names"),
+    ({"depends_on": ("env:",)}, r"depends_on names 'env:'; expected env: and the name of a"),
+    ({"depends_on": ("env:XLA_FLAGS",)}, r"depends_on .* records hold JAX's and XLA's own"),
+    ({"depends_on": ("no.npz",)}, r"depends_on names 'no.npz', and there is no file /.*no.npz"),
+    ({"depends_on": (".",)}, r"depends_on names the folder '.'; expected its files"),
+    ({"sweep": [16, 32]}, r"sweep is \[16, 32\]; expected a mapping from axis name"),
+    (
+        {"sweep": {"size": [1], "steps": {"one": [1]}}},
+        r"static names 'steps', which is \[1\] of type list where steps is 'one': JAX hashes",
+    ),
+    (
+        {"sweep": {"size": [1], "steps": [1], "depth": [1, 2]}},
+        r"axis 'depth' reaches neither inputs \(which takes \['size'\]\) nor function",
+    ),
+    (
+        {"inputs": lambda self, size, width: spec((size, width))},
+        r"inputs wants 'width', which is no axis of its sweep; the axes are \['size', 'st",
+    ),
+    ({"inputs": None}, r"inputs is None of type NoneType; expected a method"),
+    ({"skip": True}, r"skip is True of type bool; expected a method"),
+    ({"__init__": lambda self, n: None}, r"it cannot be made without arguments: TypeError: "),
+    (
+        {"baseline": lambda x, y, *, steps: x},
+        r"baseline takes \(x, y, \*, steps\); expected \(xp, x, y, steps=...\)",
+    ),
+    ({"baseline": lambda xp, x, y: x}, r".*static ones by keyword"),
+    ({"baseline": lambda xp, x, y, z, *, steps: x}, "baseline takes"),
+    ({"baseline": 3}, "baseline is 3; expected a static method"),
+    ({"baseline": right, "reference": lambda np, x, *, steps: x}, "reference takes"),
+    ({"baseline": right, "fused_cpu": lambda a, b: a}, "fused_cpu takes .* without parameters"),
+    ({"fused_gpu": lambda: None}, "fused_gpu is there without baseline"),
+    ({"precisions": ("fp8",)}, r"precisions names 'fp8'\..* There are: ieee, tf32, bf16"),
+    ({"precisions": "ieee"}, "precisions is 'ieee'; expected a sequence of names"),
+    *(
+        ({"sweep": {axis: [1], "size": [1], "steps": [1]}}, rf"axis {re.escape(repr(axis))} {said}")
+        for said, wrong in (
+            ("is no identifier; it becomes an argument name", ["two words", "1st", "a-b", "", 7]),
+            ("has the name of a column", sorted(RESERVED_AXES)),
+        )
+        for axis in wrong
+    ),
+]
+WRONG_SIZES = [
+    ([], r"axis 'size' has no values, so there would be no case"),
+    ("abc", r"axis 'size' has 'abc'; expected a list of the values"),
+    (b"abc", r"axis 'size' has b'abc'; expected a list"),
+    (16, r"axis 'size' has 16; expected a list"),
+    ({16, 32}, r"axis 'size' has \{.*\}; expected a list"),
+    ([16, 32, 16], r"axis 'size' has the value 16 twice: two cases would have one identity"),
+    ([float("nan")], r"axis 'size' has the value nan of type float; expected str, int"),
+    ([float("inf")], r"axis 'size' has the value inf of type float"),
+    ([(1, float("nan"))], r"axis 'size' has the value \(1, nan\) of type tuple"),
+    (
+        [[1, 2]],
+        r"axis 'size' has the value \[1, 2\] of type list; .*Give it a name, .*'NAME': \.\.\.",
+    ),
+    ([np.int64(3)], r"axis 'size' has the value np\.int64\(3\) of type int64"),
+    ([np.float64(0.5)], r"axis 'size' has the value np\.float64\(0\.5\) of type float64"),
+    ([None], r"axis 'size' has the value None of type NoneType"),
+    ([np.tanh], r"axis 'size' has the value <ufunc 'tanh'> of .*'size': \{'tanh': \.\.\.\}\."),
+    ({np.tanh: 1}, r"axis 'size' has the name <ufunc 'tanh'> of type ufunc; expected str"),
+    ({}, r"axis 'size' has no values"),
+    ({"S": {}}, r"axis 'size' has the name 'S' for no arguments at all: \{\}"),
+    (
+        {"S": {"n": 1}, "M": {"n": 2, "m": 3}},
+        r"axis 'size' couples \['n'\], and 'M' gives \['n', 'm'\]; expected the same arguments",
+    ),
+    ({"S": {"n": 1}, "M": 2}, r"axis 'size' couples \['n'\], and 'M' gives 2, no mapping"),
+    ({"S": {1: 1}}, r"axis 'size' couples 1, which is no identifier"),
+    ({"S": {"steps": 1}}, r"axis 'size' couples 'steps', which another axis gives as well"),
+    ({"S": {"target": 1}}, r"axis 'size' couples 'target', which another axis gives"),
+]
+WRONG_FUNCTIONS = [
+    (None, r"function is None of type NoneType; expected a function that JAX can trace"),
+    ("jax.numpy.tanh", r"function is 'jax.numpy.tanh' of type str; expected a function"),
+    (7, r"function is 7 of type int; expected"),
+    (np, r"function is <module 'numpy' .*> of type module; expected"),
+    (
+        Callable,
+        r"function is <class .*Callable'>, and calling a class makes an object\. Name the",
+    ),
+    (
+        generating,
+        r"function is .*generating.*, which is a generator: JAX cannot trace it\. Ret",
+    ),
+    (functools.partial(generating, 1), r".*which is a generator"),
+    (awaiting, r"function is .*awaiting.*, which is asynchronous: JAX cannot trace it\. Write"),
+    (Callable(), r".*which is asynchronous"),
+    (max, r"function is <built-in function max>, whose parameters Python cannot tell\. Name a"),
+    (Good.inputs, r"function is .*, which takes self\. .* make it a staticmethod"),
+]
 
 
 @pytest.mark.parametrize(
     ("attributes", "text"),
     [
-        ({"static": ("unroll",)}, r"static names 'unroll', .* axes are \['size', 'steps'\]"),
-        ({"static": ("size",)}, r"static names 'size', which function does not take; .*'steps'\]"),
-        ({"static": "steps"}, r"static is 'steps'; expected a sequence .* such as \('steps',\)"),
-        ({"static": 5}, r"static is 5; expected a sequence of names"),
-        ({"donate": ("z",)}, r"donate names 'z', .* they are \['x', 'y', 'steps'\]"),
-        ({"donate": "x"}, r"donate is 'x'; expected a sequence of names"),
-        ({"donate": (0,)}, r"donate is \(0,\); expected a sequence of names"),
-        ({"donate": ("x", "x")}, r"donate names 'x' twice"),
-        (
-            {"transforms": ("backward",)},
-            r"transforms names 'backward'\..* There are: forward, grad",
-        ),
-        ({"transforms": ("vmap", "vmap")}, r"transforms names 'vmap' twice"),
-        ({"transforms": ()}, r"transforms is empty, so there would be no case"),
-        ({"targets": ("npu",)}, r"targets names 'npu'\..* There are: cpu, gpu, tpu, gpu:"),
-        ({"vmap_batch": 0}, r"vmap_batch is 0; expected at least 1\."),
-        ({"targets": ("cpu", "cpu")}, r"targets names 'cpu' twice"),
-        ({"targets": "cpu"}, r"targets is 'cpu'; expected a sequence of names"),
-        ({"targets": []}, r"targets is empty, so there would be no case"),
-        ({"depends_on": "env:MODE"}, r"depends_on is 'env:MODE'; expected a sequence of names"),
-        ({"depends_on": ("env:",)}, r"depends_on names 'env:'; expected env: and the name of a"),
-        ({"depends_on": ("env:XLA_FLAGS",)}, r"depends_on .* records hold JAX's and XLA's own"),
-        ({"depends_on": ("no.npz",)}, r"depends_on names 'no.npz', and there is no file /.*no.npz"),
-        ({"depends_on": (".",)}, r"depends_on names the folder '.'; expected its files"),
-        ({"sweep": [16, 32]}, r"sweep is \[16, 32\]; expected a mapping from axis name"),
-        (
-            {"sweep": {"size": [1], "steps": {"one": [1]}}},
-            r"static names 'steps', which is \[1\] of type list where steps is 'one': JAX hashes",
-        ),
-        (
-            {"sweep": {"size": [1], "steps": [1], "depth": [1, 2]}},
-            r"axis 'depth' reaches neither inputs \(which takes \['size'\]\) nor function",
-        ),
-        (
-            {"inputs": lambda self, size, width: spec((size, width))},
-            r"inputs wants 'width', which is no axis of its sweep; the axes are \['size', 'st",
-        ),
-        ({"inputs": None}, r"inputs is None of type NoneType; expected a method"),
-        ({"skip": True}, r"skip is True of type bool; expected a method"),
-        ({"__init__": lambda self, n: None}, r"it cannot be made without arguments: TypeError: "),
+        *WRONG,
+        *(({"sweep": {"size": values, "steps": [1]}}, text) for values, text in WRONG_SIZES),
+        *(({"function": staticmethod(function)}, text) for function, text in WRONG_FUNCTIONS),
     ],
 )
 def test_a_wrong_attribute_is_named_with_what_was_expected(attributes, text):
+    made = {n: staticmethod(a) if n in HOOKS and callable(a) else a for n, a in attributes.items()}
     with pytest.raises(WorkloadError, match=rf"^Changed .*: {text}"):
-        check(declare(**attributes))
-
-
-@pytest.mark.parametrize(
-    ("values", "text"),
-    [
-        ([], r"axis 'size' has no values, so there would be no case"),
-        ("abc", r"axis 'size' has 'abc'; expected a list of the values"),
-        (b"abc", r"axis 'size' has b'abc'; expected a list"),
-        (16, r"axis 'size' has 16; expected a list"),
-        ({16, 32}, r"axis 'size' has \{.*\}; expected a list"),
-        ([16, 32, 16], r"axis 'size' has the value 16 twice: two cases would have one identity"),
-        ([float("nan")], r"axis 'size' has the value nan of type float; expected str, int"),
-        ([float("inf")], r"axis 'size' has the value inf of type float"),
-        ([(1, float("nan"))], r"axis 'size' has the value \(1, nan\) of type tuple"),
-        (
-            [[1, 2]],
-            r"axis 'size' has the value \[1, 2\] of type list; .*Give it a name, .*'NAME': \.\.\.",
-        ),
-        ([np.int64(3)], r"axis 'size' has the value np\.int64\(3\) of type int64"),
-        ([np.float64(0.5)], r"axis 'size' has the value np\.float64\(0\.5\) of type float64"),
-        ([None], r"axis 'size' has the value None of type NoneType"),
-        ([np.tanh], r"axis 'size' has the value <ufunc 'tanh'> of .*'size': \{'tanh': \.\.\.\}\."),
-        ({np.tanh: 1}, r"axis 'size' has the name <ufunc 'tanh'> of type ufunc; expected str"),
-        ({}, r"axis 'size' has no values"),
-        ({"S": {}}, r"axis 'size' has the name 'S' for no arguments at all: \{\}"),
-        (
-            {"S": {"n": 1}, "M": {"n": 2, "m": 3}},
-            r"axis 'size' couples \['n'\], and 'M' gives \['n', 'm'\]; expected the same arguments",
-        ),
-        ({"S": {"n": 1}, "M": 2}, r"axis 'size' couples \['n'\], and 'M' gives 2, no mapping"),
-        ({"S": {1: 1}}, r"axis 'size' couples 1, which is no identifier"),
-        ({"S": {"steps": 1}}, r"axis 'size' couples 'steps', which another axis gives as well"),
-        ({"S": {"target": 1}}, r"axis 'size' couples 'target', which another axis gives"),
-    ],
-)
-def test_an_axis_takes_plain_values_only(values, text):
-    with pytest.raises(WorkloadError, match=text):
-        check(declare(sweep={"size": values, "steps": [1]}))
-
-
-@pytest.mark.parametrize("axis", ["two words", "1st", "a-b", "", 7])
-def test_an_axis_must_be_an_identifier(axis):
-    text = rf"axis {re.escape(repr(axis))} is no identifier; it becomes an argument name"
-    with pytest.raises(WorkloadError, match=text):
-        check(declare(sweep={axis: [1], "size": [1], "steps": [1]}))
-
-
-@pytest.mark.parametrize("axis", sorted(RESERVED_AXES))
-def test_an_axis_cannot_have_the_name_of_a_column(axis):
-    with pytest.raises(WorkloadError, match=rf"axis '{axis}' has the name of a column"):
-        check(declare(sweep={axis: [1], "size": [1], "steps": [1]}))
+        check(declare(**made))
 
 
 def test_values_that_only_look_alike_are_different_cases():
@@ -211,11 +243,8 @@ def test_a_named_value_is_its_name_for_people_and_the_thing_for_the_code():
     assert make_inputs(Stencil, cases[3])[0].shape == (8,)
     assert static_arguments(Stencil, cases[3]) == {"steps": 3, "activation": np.tanh}
     assert [skip_reason(Stencil, case) for case in cases] == [None, None, "M: 8", None]
-
-
-def test_an_axis_of_numbers_may_have_others_derived_from_it():
-    derived = {n: {"steps": n * 2} for n in (2, 4)}
-    changed = declare(sweep={"size": derived})
+    # Of an axis of numbers others may be derived as well.
+    changed = declare(sweep={"size": {n: {"steps": n * 2} for n in (2, 4)}})
     check(changed)
     case = next(enumerate_cases(changed))
     assert case.axes == {"size": 2}
@@ -261,47 +290,45 @@ def test_a_workload_needs_inputs_and_function(members, missing):
         check(type("Lacks", (Workload,), members))
 
 
-def test_a_name_with_a_hyphen_is_refused():
-    dashed = type("A-B", (Good,), {})
-    with pytest.raises(
-        WorkloadError, match=r"its name '.*A-B' holds '-', which asv uses to number"
-    ):
-        check(dashed)
-
-
 def test_the_name_is_relative_to_the_folder_of_benchmarks():
     outer = type("Outer", (Good,), {"__module__": "benchmarks.family.dense"})
     assert name_of(outer) == "family.dense.Outer"
     assert name_of(type("Alone", (Good,), {"__module__": "dense"})) == "dense.Alone"
+    dashed = type("A-B", (Good,), {})
+    with pytest.raises(WorkloadError, match=r"its name '.*A-B' holds '-', which asv uses to num"):
+        check(dashed)
 
 
-def test_unicode_names_and_values_work():
+def test_cases_come_in_the_order_of_asvs_parameters_and_skip_says_which_are_left_out():
     class Größe(Workload):
         sweep = {"größe": [4], "μ": ["déjà", "零"]}
         static = ("μ",)
-        targets = ("cpu",)
+        transforms = ("forward", "gradient")
 
         def inputs(self, größe):
-            return spec((größe,))
+            return {"a": spec(()), "b": [spec((größe,))]}  # no tuple: the one argument
+
+        def skip(self, μ, transform, **_):
+            return "too far" if μ == "零" and transform == "gradient" else None
 
         @staticmethod
         def function(x, *, μ):
             return x
 
     check(Größe)
-    first, second = enumerate_cases(Größe)
-    assert first.id == "größe=4, μ='déjà', transform='forward', target='cpu'"
-    assert static_arguments(Größe, second) == {"μ": "零"}
+    cases = list(enumerate_cases(Größe))
+    assert cases[0].id == "größe=4, μ='déjà', transform='forward', target='cpu'"
+    assert list(cases[0].coordinates) == ["größe", "μ", "transform", "target"]
+    parameters = (*Größe.sweep.values(), Größe.transforms, Workload.targets)
+    wanted = list(itertools.product(*parameters))
+    assert [tuple(case.coordinates.values()) for case in cases] == wanted
+    assert static_arguments(Größe, cases[-1]) == {"μ": "零"}
+    assert make_inputs(Größe, cases[0]) == ({"a": spec(()), "b": [spec((4,))]},)
+    assert [skip_reason(Größe, case) for case in cases] == [None] * 9 + ["too far"] * 3
     assert version_of(Größe)
-
-
-def test_cases_come_in_the_order_of_asvs_parameters():
-    cases = list(enumerate_cases(Good))
-    parameters = [*Good.sweep.values(), Good.transforms, Good.targets]
-    assert [tuple(case.coordinates.values()) for case in cases] == list(
-        itertools.product(*parameters)
-    )
-    assert list(cases[0].coordinates) == ["size", "steps", "transform", "target"]
+    wrong = declare(skip=lambda self, **case: True)
+    with pytest.raises(WorkloadError, match=r"skip returned True for size=16.*expected the reason"):
+        skip_reason(wrong, next(enumerate_cases(wrong)))
 
 
 @pytest.mark.parametrize(
@@ -320,34 +347,6 @@ def test_inputs_that_the_function_does_not_accept_are_an_error(made, said):
         make_inputs(changed, case)
 
 
-def test_what_is_no_tuple_is_the_one_argument():
-    class Tree(Workload):
-        def inputs(self):
-            return {"a": spec(()), "b": [spec((2,))]}
-
-        @staticmethod
-        def function(tree):
-            return tree
-
-    assert make_inputs(Tree, Case()) == ({"a": spec(()), "b": [spec((2,))]},)
-
-
-def test_skip_says_why_a_case_is_left_out():
-    class Picky(Good):
-        def skip(self, size, transform, **_):
-            return "too small" if size == 16 and transform == "gradient" else None
-
-    said = [skip_reason(Picky, case) for case in enumerate_cases(Picky)]
-    assert said.count("too small") == 3 * 2
-    assert said.count(None) == len(said) - 6
-
-
-def test_skip_must_return_a_text_or_none():
-    changed = declare(skip=lambda self, **case: True)
-    with pytest.raises(WorkloadError, match=r"skip returned True for size=16.*expected the reason"):
-        skip_reason(changed, next(enumerate_cases(changed)))
-
-
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -362,10 +361,7 @@ def test_skip_must_return_a_text_or_none():
 def test_a_bad_spec_is_refused_where_it_is_written(arguments, text):
     with pytest.raises(WorkloadError, match=text):
         spec(*arguments)
-
-
-def test_a_spec_takes_numpys_integers():
-    assert spec(np.array([2, 3])).shape == (2, 3)
+    assert spec(np.array([2, 3])).shape == (2, 3), "NumPy's integers"
 
 
 def test_a_class_beside_workload_has_its_keywords():
@@ -441,22 +437,18 @@ def test_a_version_follows_the_source_that_defines_the_workload(tmp_path, old, n
     assert {name for name in before if before[name] != after[name]} == changed
 
 
-def test_a_change_of_an_imported_function_is_to_be_measured_and_makes_no_other_workload(
-    tmp_path, monkeypatch
-):
-    text = MODULE.replace("def outside", "def inside").replace(
-        "FACTOR", "from under_test import outside\nFACTOR", 1
-    )
+def test_a_change_of_an_imported_function_makes_no_other_workload(tmp_path, monkeypatch):
+    text = "from under_test import outside\n" + MODULE.replace("def outside", "def inside")
     found = []
     for sign in "+-":
         code = f"def outside(x):\n    return x {sign} 1\n"
-        under_test = types.ModuleType("under_test")
         (tmp_path / sign).mkdir()
-        file = tmp_path / sign / "under_test.py"
-        file.write_text(code)
-        exec(compile(code, file, "exec"), under_test.__dict__)
-        monkeypatch.setitem(sys.modules, "under_test", under_test)
-        found.append(versions(tmp_path, text))
+        (tmp_path / sign / "under_test.py").write_text(code)
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(tmp_path / sign)
+            patch.delitem(sys.modules, "under_test", raising=False)
+            found.append(versions(tmp_path, text))
+            del sys.modules["under_test"]
     assert found[0] == found[1]
 
 
@@ -493,33 +485,26 @@ def typed(**changes):
 def test_a_class_without_text_has_a_version_that_follows_its_code(change):
     assert version_of(typed()) == version_of(typed())
     assert version_of(typed()) != version_of(typed(**{change: 7}))
+    assert source_of(typed()).startswith("class Typed:\nfunction: "), "not the text of another"
 
 
-def test_a_class_without_text_never_gets_the_text_of_another():
-    assert source_of(typed()).startswith("class Typed:\nfunction: ")
+def test_a_class_made_by_type_has_a_version_without_addresses():
+    class Function:
+        def __call__(self, x):
+            return x
 
-
-def test_a_class_made_by_type_has_a_version():
     def doubled(x):
         return x * 2
 
     def halved(x):
         return x / 2
 
-    twice = declare(function=staticmethod(doubled))
-    half = declare(function=staticmethod(halved))
-    assert version_of(twice) == version_of(declare(function=staticmethod(doubled)))
-    assert version_of(twice) != version_of(half)
-    assert "return x * 2" in source_of(twice)
-
-
-def test_a_version_holds_no_address():
-    class Callable:
-        def __call__(self, x):
-            return x
-
-    made = [declare(function=Callable(), other=Callable()) for _ in range(2)]
-    assert version_of(made[0]) == version_of(made[1])
+    made = [
+        version_of(declare(function=staticmethod(function), other=Function()))
+        for function in (doubled, doubled, halved, Function(), Function())
+    ]
+    assert made[0] == made[1] != made[2] != made[3] == made[4]
+    assert "return x * 2" in source_of(declare(function=staticmethod(doubled)))
 
 
 def test_the_face_gives_the_same_objects():
@@ -527,43 +512,3 @@ def test_the_face_gives_the_same_objects():
     assert harness.spec is spec
     with pytest.raises(AttributeError, match="module 'harness' has no attribute 'nothing'"):
         _ = harness.nothing
-
-
-def generating(x, y, *, steps):
-    yield x
-
-
-async def awaiting(x, y, *, steps):
-    return x
-
-
-class Callable:
-    async def __call__(self, x, y, *, steps):
-        return x
-
-
-@pytest.mark.parametrize(
-    ("function", "text"),
-    [
-        (None, r"function is None of type NoneType; expected a function that JAX can trace"),
-        ("jax.numpy.tanh", r"function is 'jax.numpy.tanh' of type str; expected a function"),
-        (7, r"function is 7 of type int; expected"),
-        (np, r"function is <module 'numpy' .*> of type module; expected"),
-        (
-            Callable,
-            r"function is <class .*Callable'>, and calling a class makes an object\. Name the",
-        ),
-        (
-            generating,
-            r"function is .*generating.*, which is a generator: JAX cannot trace it\. Ret",
-        ),
-        (functools.partial(generating, 1), r"which is a generator"),
-        (awaiting, r"function is .*awaiting.*, which is asynchronous: JAX cannot trace it\. Write"),
-        (Callable(), r"which is asynchronous"),
-        (max, r"function is <built-in function max>, whose parameters Python cannot tell\. Name a"),
-        (Good.inputs, r"function is .*, which takes self\. .* make it a staticmethod"),
-    ],
-)
-def test_what_is_no_function_for_jax_is_refused_with_what_to_write(function, text):
-    with pytest.raises(WorkloadError, match=text):
-        check(declare(function=staticmethod(function)))
