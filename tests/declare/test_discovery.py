@@ -37,27 +37,19 @@ def folder(tmp_path, request):
         del sys.modules[name]
 
 
-def test_a_class_with_two_names_is_one_workload(folder):
-    found = discovery.discover(folder)
-    assert [name_of(workload) for workload in found.workloads] == ["own.Own"]
-    assert found.broken == {}
-
-
-def test_a_file_that_exits_when_it_is_imported_costs_only_itself(folder):
+def test_a_file_that_cannot_be_imported_costs_only_itself(folder):
     (folder / "script.py").write_text("import sys\nsys.exit('usage: script.py FILE')\n")
-    found = discovery.discover(folder)
-    assert len(found.workloads) == 1
-    text = "importing it raised SystemExit: usage: script.py FILE."
-    assert found.broken == {"script.py": text}
-
-
-def test_broken_files_of_one_name_in_two_folders_are_both_named(folder):
     for place in ("first", "second"):
         (folder / place).mkdir()
         (folder / place / "same.py").write_text(f"raise ValueError({place!r})\n")
-    broken = discovery.discover(folder).broken
-    said = "importing it raised ValueError: {}.".format
-    assert broken == {f"{place}/same.py": said(place) for place in ("first", "second")}
+    found = discovery.discover(folder)
+    assert [name_of(workload) for workload in found.workloads] == ["own.Own"]  # by two names
+    said = "importing it raised {}.".format
+    assert found.broken == {
+        "script.py": said("SystemExit: usage: script.py FILE"),
+        "first/same.py": said("ValueError: first"),
+        "second/same.py": said("ValueError: second"),
+    }
 
 
 MAKER = """
@@ -74,6 +66,13 @@ def make(f):
 """
 
 
+def test_one_class_of_a_factory_is_found(folder):
+    (folder / "factory.py").write_text(MAKER + "Abs = make(abs)\n")
+    found = discovery.discover(folder)
+    assert found.broken == {}
+    assert [name_of(one) for one in found.workloads] == ["factory.make.Made", "own.Own"]
+
+
 def test_workloads_of_one_name_are_refused_with_their_variables_and_files(folder):
     (folder / "factory.py").write_text(MAKER + "Abs = make(abs)\nNot = make(lambda x: ~x)\n")
     found = discovery.discover(folder)
@@ -84,13 +83,6 @@ def test_workloads_of_one_name_are_refused_with_their_variables_and_files(folder
     assert reason.startswith(
         "2 workloads have this name: Abs in factory.py, Not in factory.py. Records and asv tell"
     )
-
-
-def test_one_class_of_a_factory_is_found(folder):
-    (folder / "factory.py").write_text(MAKER + "Abs = make(abs)\n")
-    found = discovery.discover(folder)
-    assert found.broken == {}
-    assert [name_of(one) for one in found.workloads] == ["factory.make.Made", "own.Own"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -34,15 +33,6 @@ class {name}(Workload):
 """
 
 
-class Here(Workload):
-    def inputs(self):
-        return spec((4,))
-
-    @staticmethod
-    def function(x):
-        return x
-
-
 @pytest.fixture(autouse=True)
 def modules_as_before():
     """Forget what a test has imported."""
@@ -65,36 +55,19 @@ def shape(workload):
     return make_inputs(workload, Case())[0].shape
 
 
-def load_elsewhere(*sources):
-    """Load classes in a process that knows nothing of this one; return their inputs' shapes."""
-    script = (
-        "import json, msgspec, sys\n"
-        "from harness.declare.location import Source, load\n"
-        "from harness.declare.workload import Case, make_inputs\n"
-        "sources = msgspec.json.decode(sys.stdin.read(), type=list[Source])\n"
-        "print(json.dumps([make_inputs(load(s), Case())[0].shape for s in sources]))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        input=msgspec.json.encode(list(sources)).decode(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return [tuple(found) for found in json.loads(done.stdout)]
-
-
 # --- where a class is to be found ---------------------------------------------------------------
 
 
-def test_a_class_of_a_module_is_named_by_its_file():
-    source = locate(Here)
-    assert source == Source(__name__, "Here", os.path.realpath(__file__))
-    assert load(source) is Here
+ELSEWHERE = """
+import json, msgspec, sys
+from harness.declare.location import Source, load
+from harness.declare.workload import Case, make_inputs
+sources = msgspec.json.decode(sys.stdin.read(), type=list[Source])
+print(json.dumps([make_inputs(load(s), Case())[0].shape for s in sources]))
+"""
 
 
-def test_a_class_within_a_function_travels_as_a_pickle():
+def test_every_kind_of_class_is_found_by_another_process(tmp_path):
     size = 11
 
     class Local(Workload):
@@ -105,29 +78,39 @@ def test_a_class_within_a_function_travels_as_a_pickle():
         def function(x):
             return x
 
-    source = locate(Local)
-    assert source.pickled
-    assert (source.module, source.file) == (__name__, "")
-    assert shape(load(source)) == (11,)
-
-
-def test_every_kind_of_class_is_found_by_another_process(tmp_path):
     names = {"__name__": "__main__"}
     exec("OFFSET = 2\n" + MODULE.format(name="Typed", size="OFFSET + 5"), names)
     flat = import_file("flat_module", write(tmp_path / "flat_module.py", size=3))
-    write(tmp_path / "no_init" / "deep" / "leaf.py", size=9)
-    deep = import_file("no_init.deep.leaf", tmp_path / "no_init" / "deep" / "leaf.py")
+    deep = import_file("no_init.deep.leaf", write(tmp_path / "no_init/deep/leaf.py", size=9))
     made = write(tmp_path / "made.py", size=5)
     with made.open("a") as text:
         text.write("Twin = type('Twin', (Own,), {'made': 'by calling type'})\n")
     twin = import_file("made", made).Twin
     assert twin.__module__ == "made"
-    classes = [flat.Own, flat.Own.Nested, deep.Own, names["Typed"], twin]
-    assert load_elsewhere(*map(locate, classes)) == [(3,), (3, 2), (9,), (7,), (5,)]
+    assert locate(flat.Own) == Source("flat_module", "Own", str(tmp_path / "flat_module.py"))
+    assert load(locate(flat.Own)) is flat.Own
+    local = locate(Local)
+    assert local.pickled
+    assert (local.module, local.file) == (__name__, "")
+    classes = [flat.Own, flat.Own.Nested, deep.Own, names["Typed"], twin, Local]
+    done = subprocess.run(
+        [sys.executable, "-c", ELSEWHERE],
+        input=msgspec.json.encode([*map(locate, classes)]),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [[3], [3, 2], [9], [7], [5], [11]]
 
 
-def test_what_cannot_be_pickled_is_an_error_that_says_what_to_do():
-    class Locked(Here):
+def test_a_class_that_another_process_would_not_find_is_refused_with_what_to_do(tmp_path):
+    file = write(tmp_path / "renamed.py")
+    file.write_text(file.read_text() + "Old = Own\ndel Own\n")
+    old = import_file("renamed", file).Old
+    with pytest.raises(WorkloadError, match=r"renamed.py has no Own that is this class.*Give a cl"):
+        locate(old)
+
+    class Locked(old):
         lock = threading.Lock()
 
     said = r"Locked .* cannot be sent to the process that measures: .*Define it at the top of a mod"
@@ -135,37 +118,33 @@ def test_what_cannot_be_pickled_is_an_error_that_says_what_to_do():
         locate(Locked)
 
 
-def test_a_class_that_its_module_has_under_another_name_is_refused(tmp_path):
-    file = write(tmp_path / "renamed.py")
-    file.write_text(file.read_text() + "Old = Own\ndel Own\n")
-    with pytest.raises(WorkloadError, match=r"renamed.py has no Own that is this class.*Give a cl"):
-        locate(import_file("renamed", file).Old)
-
-
 # --- importing from a file ------------------------------------------------------------------------
 
 
-def test_a_folder_without_an_init_file_is_a_package(tmp_path):
-    file = write(tmp_path / "bare_folder" / "one.py", size=3)
-    (tmp_path / "bare_folder" / "two.py").write_text("from bare_folder.one import Own\n")
-    assert shape(import_file("bare_folder.one", file).Own) == (3,)
-    two = import_file("bare_folder.two", tmp_path / "bare_folder" / "two.py")
-    assert two.Own is import_file("bare_folder.one", file).Own
-
-
-def test_a_package_runs_its_init_file(tmp_path):
-    folder = tmp_path / "with_init"
-    write(folder / "one.py")
-    (folder / "__init__.py").write_text("READY = True\n")
-    import_file("with_init.one", folder / "one.py")
-    assert sys.modules["with_init"].READY
-    assert import_file("with_init", folder / "__init__.py") is sys.modules["with_init"]
-
-
-def test_the_folder_above_is_not_put_on_the_path(tmp_path):
+@pytest.mark.parametrize("init", [None, "READY = True\n"])
+def test_a_folder_is_a_package_with_or_without_an_init_file_and_by_any_link(tmp_path, init):
     before = list(sys.path)
-    import_file("bare.one", write(tmp_path / "bare" / "one.py"))
+    folder = tmp_path / "some_folder"
+    file = write(folder / "one.py", size=3)
+    (folder / "two.py").write_text("from some_folder.one import Own\n")
+    if init:
+        (folder / "__init__.py").write_text(init)
+    one = import_file("some_folder.one", file)
+    assert shape(one.Own) == (3,)
+    assert import_file("some_folder.two", folder / "two.py").Own is one.Own
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert import_file("some_folder.one", tmp_path / "link" / "some_folder" / "one.py") is one
+    package = sys.modules["some_folder"]
+    assert hasattr(package, "READY") == bool(init)
+    if init:
+        assert import_file("some_folder", folder / "__init__.py") is package
     assert sys.path == before
+
+    second = write(tmp_path / "second" / "some_folder" / "one.py")
+    said = r"second/some_folder cannot be imported as 'some_folder': .*/some_folder"
+    with pytest.raises(WorkloadError, match=said):
+        import_file("some_folder.one", second)
+    assert import_file("some_folder.one", file).__file__ == str(file)
 
 
 def test_a_name_that_an_installed_package_has_as_well_is_the_users(tmp_path, monkeypatch):
@@ -191,43 +170,18 @@ def test_a_name_that_is_taken_already_is_an_error_that_says_by_what(tmp_path, mo
     assert not hasattr(sys.modules[module.split(".")[0]], "Own")
 
 
-def test_a_second_project_is_not_taken_for_the_first(tmp_path):
-    first, second = (write(tmp_path / name / "twin" / "one.py") for name in ("first", "second"))
-    import_file("twin.one", first)
-    with pytest.raises(
-        WorkloadError, match=r"second/twin cannot be imported as 'twin': .*first/tw"
-    ):
-        import_file("twin.one", second)
-    assert import_file("twin.one", first).__file__ == str(first)
-
-
-def test_a_link_to_the_folder_is_the_same_folder(tmp_path):
-    file = write(tmp_path / "linked" / "one.py")
-    (tmp_path / "link").symlink_to(tmp_path)
-    module = import_file("linked.one", file)
-    assert import_file("linked.one", tmp_path / "link" / "linked" / "one.py") is module
-
-
 @pytest.mark.parametrize("file", ["raising.py", "raising/__init__.py"])
 def test_a_module_that_raises_is_not_left_half_imported(tmp_path, file):
-    broken = tmp_path / file
-    broken.parent.mkdir(exist_ok=True)
+    broken = write(tmp_path / file)
     broken.write_text("x = 1\nraise ValueError('the data set is missing')\n")
     for _ in range(2):
         with pytest.raises(ValueError, match="the data set is missing"):
             import_file("raising", broken)
         assert "raising" not in sys.modules
-
-
-def test_a_broken_module_of_a_package_leaves_its_neighbours_alone(tmp_path):
-    (tmp_path / "mixed_lot").mkdir()
-    (tmp_path / "mixed_lot" / "bad.py").write_text("1 / 0\n")
-    good = write(tmp_path / "mixed_lot" / "good.py")
+    (tmp_path / "bad.py").write_text("1 / 0\n")
+    good = write(tmp_path / "good.py")
     with pytest.raises(ZeroDivisionError):
-        import_file("mixed_lot.bad", tmp_path / "mixed_lot" / "bad.py")
-    assert shape(import_file("mixed_lot.good", good).Own) == (3,)
-
-
-def test_a_file_that_is_not_there_is_an_error(tmp_path):
+        import_file(f"{tmp_path.name}.bad", tmp_path / "bad.py")
+    assert shape(import_file(f"{tmp_path.name}.good", good).Own) == (3,)
     with pytest.raises(FileNotFoundError):
         import_file("gone", tmp_path / "gone.py")
