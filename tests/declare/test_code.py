@@ -97,17 +97,12 @@ def ran(tree, edit=""):
     return json.loads(done.stdout)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def entries(tree):
+    """What a process has loaded; the one that looks finds what that one found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*paths(tree), *sys.path])
         yield code.installed(ran(tree))
-
-
-@pytest.fixture(autouse=True)
-def importable(tree, monkeypatch):
-    """The process that looks finds what the one that measured found."""
-    monkeypatch.setattr(sys, "path", [*paths(tree), *sys.path])
 
 
 def test_all_that_was_loaded_is_named_and_nothing_of_python_or_of_this_package(entries):
@@ -218,27 +213,26 @@ def test_what_does_not_change_code_does_not_matter(tree, entries):
     assert code.differences(entries, project) == []
 
 
-def test_a_file_that_is_edited_after_it_was_loaded_is_nobodys_code(tree):
-    near = tree / "project/near.py"
+MADE = """
+Path({made!r}).write_text("VALUE = 8")
+import made, types
+sys.modules["typed"] = types.ModuleType("typed")
+sys.modules["typed"].__file__ = "<typed>"
+Path({near!r}).write_text("VALUE = 7")
+"""
+
+
+def test_a_file_is_its_code_that_was_written_before_it_was_loaded_and_not_afterwards(tree):
+    near, made = (tree / "project" / name for name in ("near.py", "made.py"))
     text = near.read_text()
-    names = ran(tree, f"Path({str(near)!r}).write_text('VALUE = 7')")
+    names = ran(tree, MADE.format(made=str(made), near=str(near)))
     near.write_text(text)
+    assert not any(name.startswith("typed") for name in names), "no source file"
+    assert code.UNREADABLE not in names.values()
+    assert code.differences({"./made.py": names["./made.py"]}, tree / "project") == []
     assert names["./near.py"] == code.EDITED
     assert [name for name, value in names.items() if value == code.EDITED] == ["./near.py"]
     assert code.differences({"./near.py": code.EDITED}, tree / "project") == ["./near.py"]
-
-
-def test_a_file_that_the_program_writes_before_it_loads_it_is_its_code(tree):
-    made = tree / "project/made.py"
-    names = ran(tree, f"Path({str(made)!r}).write_text('VALUE = 8')\nimport made")
-    assert code.differences({"./made.py": names["./made.py"]}, tree / "project") == []
-
-
-def test_a_module_that_a_program_made_is_no_source_file(tree):
-    made = "import types; sys.modules['made'] = types.ModuleType('made')"
-    names = ran(tree, f"{made}; sys.modules['made'].__file__ = '<made>'")
-    assert not any(name.startswith("made") for name in names)
-    assert code.UNREADABLE not in names.values()
 
 
 def test_a_module_that_is_found_only_where_it_ran_is_no_proof_of_an_edit(tree):
