@@ -11,7 +11,6 @@ import signal
 import pytest
 
 from harness.nightly.state import Nights
-from harness.records import json_file
 from tests.asv.project import ENV, JAX, MACHINE, Project, wait_for
 from tests.forks import finished
 from tests.nightly.nights import TINY, begin, nightly, outcome, state, words
@@ -78,31 +77,24 @@ def test_a_night_counts_its_rows_and_keeps_every_step(project):
     assert (one.env, one.versions["jax"]) == (ENV, JAX)
     assert (one.rows.ok, one.rows.failed, one.rows.missing) == (6, 0, [])
     assert {record.night for record in project.records()} == {FIRST}
-
-
-def test_asv_has_the_results_of_the_night(project):
     env = f"{ENV}-HARNESS_NIGHT{FIRST}"
     assert project.result("tiny.Scale.track_compile", env=env)["result"][0] > 0
 
 
-def test_the_summary_is_printed_kept_and_copied(project):
-    own = project.results / MACHINE / "nights" / FIRST
+def test_the_summary_is_printed_kept_and_copied_and_names_no_path_of_this_machine(project):
+    nights = project.results / MACHINE / "nights"
+    own = nights / FIRST
     assert project.printed == (own / "summary.md").read_text()
     assert project.printed == (project.folder / "copied" / "summary.md").read_text()
     assert f"# Night {FIRST} on {MACHINE}" in project.printed
     assert "| installed | python 3." in project.printed
     assert "**fine** (exit code 0)" in project.printed
     assert not (own / "issue.md").exists()
-
-
-def test_what_is_kept_names_no_path_of_this_machine(project):
-    nights = project.results / MACHINE / "nights"
-    ignored = (nights / ".gitignore").read_text().split()
-    assert {"*.log", "*.html", ".lock"} <= set(ignored)
-    for file in [nights / f"{FIRST}.json5", *(nights / FIRST).iterdir()]:
+    assert {"*.log", "*.html", ".lock"} <= {*(nights / ".gitignore").read_text().split()}
+    for file in [nights / f"{FIRST}.json5", *own.iterdir()]:
         if file.suffix != ".log":
             assert "/" not in file.read_text().replace("and/or", ""), file
-    assert f"jax=={JAX}" in (nights / FIRST / "freeze-installed.txt").read_text()
+    assert f"jax=={JAX}" in (own / "freeze-installed.txt").read_text()
 
 
 def test_a_finished_night_does_nothing_again(project, told):
@@ -111,9 +103,6 @@ def test_a_finished_night_does_nothing_again(project, told):
     assert said == f"The night {FIRST} is finished; --night NAME begins another.\n"
     assert printed == project.printed
     assert state(project, FIRST) == before
-
-
-def test_a_folder_that_cannot_be_copied_to_is_told(project, told):
     _, said = told(project, "-o", "asv.conf.json", night=FIRST, code=4)
     assert "The night's folder cannot be copied to asv.conf.json" in said
 
@@ -168,26 +157,27 @@ def test_a_second_night_is_compared_with_the_first_and_names_what_fails(copy):
     assert state(copy, SECOND).good("installed")
 
 
-def written(file):
-    """Return what a file of ours says, without its checksum."""
-    found = json.loads(file.read_text())
-    del found["crc32"]
-    return found
-
-
-def test_a_night_goes_on_as_it_was_begun_and_fewer_rows_than_before_are_a_failure(copy):
-    nights = copy.results / MACHINE / "nights"
-    before, now = written(nights / f"{FIRST}.json5"), written(nights / f"{FIRST}.json5")
-    before |= {"night": "2026-11-19", "started_at_ms": before["started_at_ms"] - 1000}
-    before["environments"][0]["rows"]["ok_by_workload"]["gpu.Gone"] = 5
-    json_file.write(nights / "2026-11-19.json5", before)
-    del now["steps"]["rows"], now["exit_code"]
-    json_file.write(nights / f"{FIRST}.json5", now)
+def test_a_night_goes_on_as_it_was_begun_and_fewer_rows_than_before_are_a_failure(copy, told):
+    folder = copy.results / MACHINE / "nights"
+    nights = Nights(copy.results, MACHINE)
+    before, now = (nights.read(FIRST) for _ in range(2))
+    before.night, before.started_at_ms = "2026-11-19", before.started_at_ms - 1000
+    before.environments[0].rows.ok_by_workload["gpu.Gone"] = 5
+    nights.save(before)
+    del now.steps["rows"]
+    now.exit_code = None
+    nights.save(now)
     printed, said = nightly(copy, night=FIRST, code=3)
     assert "goes on as it was begun: effort 2x1, environments installed." in said
     assert {record.night for record in copy.records()} == {FIRST}, "nothing is measured again"
     assert "fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows, 5 before" in said
     assert "- installed, fewer than in the night 2026-11-19: gpu.Gone: 0 ok rows" in printed
+    # A night that is damaged is told, and not overwritten.
+    file = folder / f"{FIRST}.json5"
+    file.write_text("{")
+    _, said = told(copy, night=FIRST, code=4)
+    assert "cannot be read" in said
+    assert file.read_text() == "{"
 
 
 def test_a_night_that_measured_nothing_has_its_own_exit_code(copy):
@@ -225,11 +215,3 @@ def test_a_dry_run_tells_what_is_done_and_what_is_left(project, told):
         *("history", "report"),
     ]
     assert not (project.results / MACHINE / "nights" / f"{SECOND}.json5").exists()
-
-
-def test_a_damaged_night_is_told_and_not_overwritten(copy, told):
-    file = copy.results / MACHINE / "nights" / f"{FIRST}.json5"
-    file.write_text("{")
-    _, said = told(copy, night=FIRST, code=4)
-    assert "cannot be read" in said
-    assert file.read_text() == "{"

@@ -35,23 +35,13 @@ def night(name, hours_ago=0.0, code=0, counted=None, **fields):
     """A night, as it is kept."""
     one = Environment("installed", "existing-py3.11-jax0.10.2", {"jax": "0.10.2"})
     one.rows = counted or rows()
-    return Night(
-        **{
-            "schema": SCHEMA,
-            "night": name,
-            "machine": "m",
-            "commit": COMMIT,
-            "effort": "1x1",
-            "bench": [],
-            "asked": ["installed"],
-            "without": [],
-            "started_at_ms": int(time.time() * 1000 - hours_ago * HOUR_MS),
-            "harness": "0",
-            "environments": [one],
-            "exit_code": code,
-            **fields,
-        }
-    )
+    values = {
+        **{"schema": SCHEMA, "night": name, "machine": "m", "commit": COMMIT, "effort": "1x1"},
+        **{"bench": [], "asked": ["installed"], "without": [], "harness": "0"},
+        **{"environments": [one], "exit_code": code},
+        "started_at_ms": int(time.time() * 1000 - hours_ago * HOUR_MS),
+    }
+    return Night(**{**values, **fields})
 
 
 def verdicts(kind="night", stages_slower=0, **counts):
@@ -66,41 +56,27 @@ def nights(tmp_path):
     return Nights(tmp_path, "m")
 
 
-def test_a_night_begun_before_midnight_is_continued(nights):
-    nights.save(night("2026-11-19", hours_ago=5, code=None))
-    assert nights.choose(None, COMMIT) == "2026-11-19"
-
-
 @pytest.mark.parametrize(
-    "begun",
+    ("begun", "continued"),
     [
-        {"hours_ago": 25, "code": None},
-        {"hours_ago": 5, "code": 0},
-        {"hours_ago": 5, "code": None, "commit": "b" * 40},
+        ({"hours_ago": 5, "code": None}, True),  # before midnight
+        ({"hours_ago": 25, "code": None}, False),
+        ({"hours_ago": 5, "code": 0}, False),
+        ({"hours_ago": 5, "code": None, "commit": "b" * 40}, False),
     ],
-    ids=["too old", "finished", "of another commit"],
+    ids=["unfinished", "too old", "finished", "of another commit"],
 )
-def test_otherwise_it_is_the_night_of_today(nights, begun):
+def test_a_night_is_continued_or_it_is_that_of_today(nights, begun, continued):
     nights.save(night("2026-11-19", **begun))
-    assert nights.choose(None, COMMIT) == datetime.now(UTC).strftime("%Y-%m-%d")
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    assert nights.choose(None, COMMIT) == ("2026-11-19" if continued else today)
 
 
-def test_a_night_of_another_commit_is_not_mixed_with_this_one(nights):
-    nights.save(night("2026-11-19", code=None))
-    with pytest.raises(UsageError, match=r"was begun at commit aaaaaaaa, and HEAD is bbbbbbbb"):
-        nights.choose("2026-11-19", "b" * 40)
-
-
-def test_a_night_of_another_schema_is_told(nights):
-    json_file.write(nights.folder / "n.json5", night("n", schema=99))
-    with pytest.raises(StoreError, match=r"has schema 99, and this harness reads 1 to 2"):
-        nights.read("n")
-    assert nights.all() == []
-
-
-def test_a_night_that_is_damaged_or_another_one_is_refused_and_an_old_one_read(nights):
+def test_a_night_that_is_damaged_or_another_one_is_refused_and_an_old_one_read(nights, tmp_path):
     path = nights.folder / "n.json5"
     nights.save(night("n", effort="3x3"))
+    with pytest.raises(UsageError, match=r"was begun at commit aaaaaaaa, and HEAD is bbbbbbbb"):
+        nights.choose("n", "b" * 40)
     path.write_text(path.read_text().replace("3x3", "3x4"))
     with pytest.raises(StoreError, match=r"n\.json5 cannot be read: its checksum is wrong\. Its"):
         nights.read("n")
@@ -109,29 +85,31 @@ def test_a_night_that_is_damaged_or_another_one_is_refused_and_an_old_one_read(n
     with pytest.raises(StoreError, match="it is of the night 'n' of the machine 'm'"):
         nights.read("other")
     path.write_bytes(msgspec.json.encode(night("n", schema=1)))
-    assert nights.read("n").night == "n"
+    assert [one.night for one in nights.all()] == ["n"]
+    json_file.write(path, night("n", schema=99))
+    with pytest.raises(StoreError, match=r"has schema 99, and this harness reads 1 to 2"):
+        nights.read("n")
+    assert nights.all() == []
+    (tmp_path / "other").write_text("a file where a folder should be")
+    with pytest.raises(StoreError, match=r"n\.json5 cannot be written|gitignore cannot be written"):
+        Nights(tmp_path, "other").save(night("n"))
 
 
 def test_a_night_is_compared_with_the_last_good_one(nights):
-    noisy = {"probe": StepOutcome("noisy")}
+    now = night("now", code=None)
+    nights.save(night("noisy", hours_ago=80, steps={"probe": StepOutcome("noisy")}))
+    assert nights.last_good(now, "installed")[0].noisy, "there is no other"
     nights.save(night("quiet", hours_ago=90, code=1))
-    nights.save(night("noisy", hours_ago=80, steps=noisy))
     nights.save(night("empty", hours_ago=70, code=5, counted=rows(ok=0)))
     nights.save(night("partly", hours_ago=60, code=3, counted=rows(missing=["tiny.Scale"])))
     nights.save(night("unfinished", hours_ago=50, code=None))
     nights.save(night("another effort", hours_ago=40, effort="8x3"))
     nights.save(night("a few benchmarks", hours_ago=30, bench=["Scale"]))
-    now = night("now", code=None)
     nights.save(now)
     nights.save(night("later", hours_ago=-1))
     before, environment = nights.last_good(now, "installed")
     assert (before.night, environment.name) == ("quiet", "installed")
     assert nights.last_good(now, "newest") is None
-
-
-def test_a_noisy_night_is_compared_with_where_there_is_no_other(nights):
-    nights.save(night("noisy", hours_ago=80, steps={"probe": StepOutcome("noisy")}))
-    assert nights.last_good(night("now"), "installed")[0].noisy
 
 
 @pytest.mark.parametrize(
@@ -160,21 +138,11 @@ def test_a_night_ends_with_the_gravest_that_holds(code, fields):
     assert night("n", **fields).end() == code
 
 
-def test_a_folder_that_cannot_be_written_is_told(nights, tmp_path):
-    (tmp_path / "m").write_text("a file where a folder should be")
-    with pytest.raises(StoreError, match=r"n\.json5 cannot be written|gitignore cannot be written"):
-        nights.save(night("n"))
-
-
-def test_a_note_names_no_folder_and_no_address():
+def test_a_note_names_no_folder_and_environments_are_named_once_and_in_order():
     said = "/home/me/a b: pip --index https://me:secret@example.com/simple '/x/y/report.html' 1/2"
     assert without_places(said) == "a b: pip --index (an address) 'report.html' 1/2"
-
-
-def test_environments_are_named_once_and_in_order():
-    assert environments.parse("newest, installed,0.11.2,newest") == [
-        *("newest", "installed", "0.11.2")
-    ]
+    asked = environments.parse("newest, installed,0.11.2,newest")
+    assert asked == ["newest", "installed", "0.11.2"]
 
 
 def test_the_newest_jax_is_the_newest_that_any_python_on_path_can_have(tmp_path, monkeypatch):
@@ -184,7 +152,7 @@ def test_the_newest_jax_is_the_newest_that_any_python_on_path_can_have(tmp_path,
     other.chmod(0o755)
     for minor, release in ((own, "0.10.1"), (own, "0.10.2"), (own + 1, "0.10.2"), (own + 1, "9.9")):
         (tmp_path / f"jaxlib-{release}-cp3{minor}-none-any.whl").touch()
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     environments._releases.cache_clear()
@@ -214,9 +182,6 @@ def test_a_command_that_is_killed_is_run_once_more(tmp_path, times, code, whose)
     command = [sys.executable, "-c", DIES.format(times=times, whose=whose)]
     assert environments.Runner(tmp_path).run(command, tmp_path / "log") == code
     assert (tmp_path / "said").read_text() == "x" * min(times + 1, 2)
-
-
-def test_a_command_that_fails_is_not_run_again(tmp_path):
     command = [sys.executable, "-c", "print('once'); raise SystemExit(3)"]
-    assert environments.Runner(tmp_path).run(command, tmp_path / "log") == 3
-    assert (tmp_path / "log").read_text() == "once\n"
+    assert environments.Runner(tmp_path).run(command, tmp_path / "own") == 3
+    assert (tmp_path / "own").read_text() == "once\n", "one that fails is not run again"
