@@ -35,9 +35,7 @@ from tests.nightly.nights import TINY, keys, nightly, outcome, words
 from tests.started import TOKEN
 
 FIRST, SECOND = "2026-11-20", "2026-11-21"
-TWO = TINY.replace(
-    '    targets = ("cpu",)', '    sweep = {"size": [8, 16]}\n    targets = ("cpu",)'
-)
+TWO = TINY.replace("    targets", '    sweep = {"size": [8, 16]}\n    targets')
 TWO = TWO.replace("self):\n        return spec((8,))", "self, size):\n        return spec((size,))")
 
 LOOK_S = 0.03
@@ -110,21 +108,26 @@ def _measures(process: psutil.Process) -> bool:
     return "harness.engine.worker" in command
 
 
-def disturb(
-    project: Project, effort: str, rng: random.Random, longest_s: float, name: str, watch: Watch
-) -> str:
-    """Run the night, end it, and return how; "finished" if it was too fast."""
-    running = subprocess.Popen(
+def _begin(project: Project, effort: str, name: str, output: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
         [sys.executable, "-m", "harness", *words(night=SECOND, effort=effort)],
         cwd=project.folder,
         env={**project.environment, TOKEN: name},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        text=True,
         process_group=0,
         # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
+
+
+def disturb(
+    project: Project, effort: str, rng: random.Random, longest_s: float, name: str, watch: Watch
+) -> str:
+    """Run the night, end it, and return how; "finished" if it was too fast."""
+    running = _begin(project, effort, name, subprocess.DEVNULL)
     time.sleep(rng.uniform(0.2, longest_s))
     if running.poll() is not None:
         return "finished"
@@ -163,16 +166,11 @@ def whole(
             assert not ledger.look(), f"round {number}: records are lost"
         ended = ledger.size
         counts["records before the last run"] = len(keys(project, SECOND))
-        done = subprocess.run(
-            [sys.executable, "-m", "harness", *words(night=SECOND, effort=effort)],
-            cwd=project.folder,
-            env={**project.environment, TOKEN: "the last run"},
-            capture_output=True,
-            text=True,
-        )
+        done = _begin(project, effort, "the last run", subprocess.PIPE)
+        said = done.communicate()
         time.sleep(LEFT_S if rounds else 0)
     # Two quiet nights of the same program may differ in a verdict: the machine is a real one.
-    assert done.returncode in (0, 1), f"{done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode in (0, 1), f"{done.returncode}\n{said}"
     assert not ledger.look(), "records are lost"
     counts["bytes of records that were there at a kill, and at the end"] = ended
     found = outcome(project, SECOND)
@@ -182,9 +180,8 @@ def whole(
         counts["rounds with a process left over"] = watch.left()
         counts["processes that measured at once, at most"] = watch.at_once
         counts["looks at all processes"] = watch.looks
-        counts["ms from a kill to the end of its last process, at most"] = round(
-            watch.longest_s() * 1e3
-        )
+        longest_ms = round(watch.longest_s() * 1e3)
+        counts["ms from a kill to the end of its last process, at most"] = longest_ms
     return found, counts
 
 
