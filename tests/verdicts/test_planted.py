@@ -13,7 +13,7 @@ from harness.errors import ExitCode
 from harness.verdicts import compare_arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
-from harness.verdicts.summary import exit_code, stage_lines, summary_text, table
+from harness.verdicts.summary import exit_code, stage_lines, summary_text
 from tests.verdicts.planted import arms, slowed
 
 CALLED = ["slower", "faster", "broken"]
@@ -133,27 +133,6 @@ def test_a_workload_with_processes_of_its_own_leaves_the_others_their_drift():
     assert set(frame["basis"][alone]) == {"raw"}
     assert frame["ratio"].to_numpy() == pytest.approx((frame["b_s"] / frame["a_s"]).to_numpy())
     assert (frame["ratio"][alone] < frame["ratio"][~alone].median()).all()
-
-
-def test_what_breaks_has_a_verdict_and_a_code_of_its_own():
-    a, b = arms(6)
-    fails = b["workload"] == "dense.MlpLoss"
-    broken = b.assign(
-        status=b["status"].mask(fails, "failed"),
-        reason=b["reason"].mask(fails, "ValueError: no"),
-        samples=[[] if one else own for one, own in zip(fails, b["samples"], strict=True)],
-    )
-    frame = compare_arms(a, broken)
-    lost = frame[frame["verdict"] == "broken"]
-    cases = fails.sum() // 4
-
-    assert exit_code(frame) == ExitCode.BROKEN == 7
-    assert summary_text(frame).startswith(f"{cases} cases broken; ")
-    assert set(lost["reason"]) == {"B failed: ValueError: no"}
-    assert len(table(lost)) == cases
-    healed = compare_arms(broken, a)
-    assert exit_code(healed) == ExitCode.FINE
-    assert summary_text(healed).endswith(f"{cases} cases work again")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,15 @@ def test_a_clear_slow_down_is_slower_and_a_clear_gain_faster():
     assert (slower["n_a"], slower["n_b"], slower["effect"]) == (8, 8, 0.05)
     assert slower["a_s"] == pytest.approx(1e-3, rel=0.02)
     assert slower["b_s"] == pytest.approx(1.2e-3, rel=0.02)
+    # Without any spread there is no interval, and no warning.
+    for factor, verdict, p in ((1, "same", 1), (2, "slower", 0)):
+        row = only(arm(spread=0), arm(factor, spread=0))
+        assert (row["verdict"], row["p"]) == (verdict, p)
+        assert row["low"] == row["high"] == pytest.approx(factor)
+    # A stray process leaves a slow-down unsure, and never the same.
+    a, b = records(), records(1.2)
+    a[3].stages["compile"].samples_ns = [9e6] * 3
+    assert only(frame_of(a), frame_of(b))["verdict"] == "unsure"
 
 
 @pytest.mark.parametrize(
@@ -81,21 +90,6 @@ def test_too_few_processes_are_unsure_and_the_reason_says_how_many_more(n_a, n_b
     assert said in row["reason"]
     assert row["ratio"] == pytest.approx(2, rel=0.1)  # of the medians, in whatever unit
     assert row[["p", "low", "high", "p_adjusted"]].isna().all()
-
-
-def test_a_stray_process_leaves_a_slow_down_unsure_and_never_the_same():
-    a, b = records(), records(1.2)
-    a[3].stages["compile"].samples_ns = [9e6] * 3
-
-    assert only(frame_of(a), frame_of(b))["verdict"] == "unsure"
-
-
-@pytest.mark.parametrize(("factor", "verdict", "p"), [(1, "same", 1), (2, "slower", 0)])
-def test_samples_without_any_spread_are_compared_without_a_warning(factor, verdict, p):
-    row = only(arm(spread=0), arm(factor, spread=0))
-
-    assert (row["verdict"], row["p"]) == (verdict, p)
-    assert row["low"] == row["high"] == pytest.approx(factor)
 
 
 def test_rows_that_change_by_less_than_counts_do_not_lower_the_bar_for_the_others():
@@ -197,16 +191,6 @@ def test_a_machine_that_scatters_between_identical_arms_needs_a_larger_effect():
     assert elsewhere["effect"] == 0.05
 
 
-def test_rows_of_one_side_are_incomparable_and_keep_what_is_known():
-    frame = compare_arms(arm(fingerprint="f1"), arm(workload="family.Other", fingerprint="f2"))
-
-    assert set(frame["verdict"]) == {"incomparable"}
-    assert frame["reason"].tolist() == ["only in A", "only in B"]
-    assert frame["fingerprint_a"].tolist() == ["f1", ""]
-    assert frame["fingerprint_b"].tolist() == ["", "f2"]
-    assert frame[["n_a", "n_b"]].to_numpy().tolist() == [[8, 0], [0, 8]]
-
-
 def test_what_cannot_be_compared_says_why():
     bad = frame_of([failed(reason="ValueError: no")])
     skipped = frame_of([record(stages={}, status="skipped", reason="no such device")])
@@ -227,12 +211,12 @@ def test_what_cannot_be_compared_says_why():
         assert (row["reason"].startswith(said), row["basis"]) == (True, "")
     assert row_of(arm(), arm(version="2.bbbb"))["version"] == "1.aaaa → 2.bbbb"
 
-
-def test_interleaved_arms_are_compared_in_raw_seconds():
-    a = arm()
-    a["calibrated_samples"] = [[1000.0] * len(s) for s in a["samples"]]
-    row = only(a, arm(), interleaved=True)
-    assert (row["basis"], row["verdict"]) == ("interleaved", "same")
+    frame = compare_arms(arm(fingerprint="f1"), arm(workload="family.Other", fingerprint="f2"))
+    assert set(frame["verdict"]) == {"incomparable"}
+    assert frame["reason"].tolist() == ["only in A", "only in B"]
+    assert frame["fingerprint_a"].tolist() == ["f1", ""]
+    assert frame["fingerprint_b"].tolist() == ["", "f2"]
+    assert frame[["n_a", "n_b"]].to_numpy().tolist() == [[8, 0], [0, 8]]
 
 
 def test_the_loop_takes_a_faster_machine_out_of_the_comparison_of_two_releases():
@@ -245,6 +229,9 @@ def test_the_loop_takes_a_faster_machine_out_of_the_comparison_of_two_releases()
     # Another Python has another loop.
     raw = compare_arms(a, b.assign(python="3.12.1"), stages=["compile"])
     assert raw[["verdict", "basis"]].to_numpy().tolist() == [["faster", "raw"]]
+    # Arms that took turns need none.
+    turned = only(arm().assign(calibrated_samples=[[1000.0] * 8]), arm(), interleaved=True)
+    assert (turned["verdict"], turned["basis"]) == ("same", "interleaved")
 
 
 def test_the_newest_row_of_a_case_counts_and_one_without_a_date_is_the_oldest():
@@ -268,11 +255,7 @@ def test_axes_of_mixed_types_and_of_other_workloads_pair_by_value():
     # The two cases without an axis are one: the newest counts.
     assert len(compared) == len(axes) - 1
     assert set(compared["verdict"]) == {"same"}
-
-
-def test_axes_that_are_called_like_columns_keep_their_values():
-    frame = compare_arms(*(arm(axes={"ratio": 3, "p": 2}) for _ in range(2)))
-
+    frame = compare_arms(*(arm(axes={"ratio": 3, "p": 2}) for _ in range(2)))  # called as columns
     assert (frame["axis_ratio"].tolist()[0], frame["axis_p"].tolist()[0]) == (3, 2)
     assert frame.columns.is_unique
 
@@ -284,8 +267,5 @@ def test_instruments_and_comparisons_with_baselines_are_left_out():
     assert list(frame.columns) == list(COLUMNS)
     assert all(frame[name].dtype == float for name in NUMBERS)
     assert compare_arms(arm().assign(threads="1"), arm().assign(threads="all")).empty
-
-
-def test_a_frame_that_is_none_is_refused():
     with pytest.raises(UsageError, match="Arm B lacks the columns machine, workload"):
         compare_arms(arm(), pd.DataFrame({"x": [1]}))
