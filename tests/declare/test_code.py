@@ -16,7 +16,16 @@ from harness.declare.location import Source
 
 ROOT = Path(code.__file__).parents[2]
 
+PLAIN = [
+    *(f"project/{name}.py" for name in ("late", "generated", "spaced/deep")),
+    *(f"project/benchmarks/{name}.py" for name in ("sibling", "unused")),
+    *(f"project/package/{name}.py" for name in ("parts", "lazy", "data/table")),
+    *(f"env/site-packages/installed/{name}.py" for name in ("module", "spare")),
+    "elsewhere/outside/inner.py",
+]
+ABOUT = "env/site-packages/its_name-1.0.dist-info"
 FILES = {
+    **dict.fromkeys(PLAIN, "VALUE = 1\n"),
     "project/.git/HEAD": "",
     "project/benchmarks/__init__.py": "",
     "project/benchmarks/workload.py": (
@@ -24,27 +33,14 @@ FILES = {
         "from . import sibling\n"
         "def function():\n    from package import lazy\n    import late\n"
     ),
-    "project/benchmarks/sibling.py": "VALUE = 1\n",
-    "project/benchmarks/unused.py": "VALUE = 1\n",
     "project/near.py": "def f(x):\n    return x + 1\n",
-    "project/late.py": "VALUE = 1\n",
-    "project/generated.py": "VALUE = 1\n",
-    "project/spaced/deep.py": "VALUE = 1\n",
     "project/package/__init__.py": "from package import parts\nfrom .data import table\n",
-    "project/package/parts.py": "VALUE = 1\n",
-    "project/package/lazy.py": "VALUE = 1\n",
     "project/package/data/__init__.py": "",
-    "project/package/data/table.py": "VALUE = 1\n",
     "elsewhere/outside/__init__.py": "from outside import inner\n",
-    "elsewhere/outside/inner.py": "VALUE = 1\n",
     "env/site-packages/installed/__init__.py": "from installed import module\n",
-    "env/site-packages/installed/module.py": "VALUE = 1\n",
-    "env/site-packages/installed/spare.py": "VALUE = 1\n",
-    "env/site-packages/its_name-1.0.dist-info/METADATA": (
-        "Metadata-Version: 2.1\nName: its-name\nVersion: 1.0\n"
-    ),
-    "env/site-packages/its_name-1.0.dist-info/top_level.txt": "installed\n",
-    "env/site-packages/its_name-1.0.dist-info/RECORD": (
+    f"{ABOUT}/METADATA": "Metadata-Version: 2.1\nName: its-name\nVersion: 1.0\n",
+    f"{ABOUT}/top_level.txt": "installed\n",
+    f"{ABOUT}/RECORD": (
         "installed/__init__.py,sha256=a,1\ninstalled/module.py,sha256=b,1\n"
         "installed/spare.py,sha256=c,1\nits_name-1.0.dist-info/RECORD,,\n"
     ),
@@ -181,8 +177,8 @@ EDITS = [
     (remove, "archive.zip"),
     (later, "env/site-packages/installed/module.py"),
     (later, "env/site-packages/installed/spare.py"),
-    (write, "env/site-packages/its_name-1.0.dist-info/RECORD"),
-    (upgrade, "env/site-packages/its_name-1.0.dist-info"),
+    (write, f"{ABOUT}/RECORD"),
+    (upgrade, ABOUT),
 ]
 
 
@@ -202,14 +198,12 @@ def test_there_are_forty_edits_and_none_is_missed(tree, entries, tmp_path):
         shutil.rmtree(tree)
         shutil.move(kept, tree)
     assert missed == []
-
-
-def test_what_does_not_change_code_does_not_matter(tree, entries):
-    project = tree / "project"
-    (project / "benchmarks/unused.py").write_text("VALUE = 9\n")
-    (project / "results").mkdir()
-    (project / "near.py").touch()
-    (project / "near.py").chmod(0o600)
+    # What does not change code does not matter.
+    near = tree / "project/near.py"
+    write(tree, "project/benchmarks/unused.py")
+    (tree / "project/results").mkdir()
+    near.touch()
+    near.chmod(0o600)
     assert code.differences(entries, project) == []
 
 
@@ -244,13 +238,15 @@ def test_a_module_that_is_found_only_where_it_ran_is_no_proof_of_an_edit(tree):
 
 
 def test_processes_conflict_in_what_both_loaded_and_in_versions():
-    one = {"./a.py": "1", "./b.py": "2", "numpy==2.1": "3"}
-    assert code.conflicts(one, one) == []
-    assert code.conflicts(one, {"./a.py": "1", "numpy==2.1": "3", "./late.py": "4"}) == []
-    assert code.conflicts(one, {**one, "./b.py": "9"}) == ["./b.py"]
-    assert code.conflicts(one, {"numpy==2.2": "3"}) == ["numpy==2.1"]
-    edited = {"./a.py": code.EDITED}
-    assert code.conflicts(edited, edited) == ["./a.py"]
+    one, edited = {"./a.py": "1", "./b.py": "2", "numpy==2.1": "3"}, {"./a.py": code.EDITED}
+    for a, b, expected in (
+        (one, one, []),
+        (one, {"./a.py": "1", "numpy==2.1": "3", "./late.py": "4"}, []),
+        (one, {**one, "./b.py": "9"}, ["./b.py"]),
+        (one, {"numpy==2.2": "3"}, ["numpy==2.1"]),
+        (edited, edited, ["./a.py"]),
+    ):
+        assert code.conflicts(a, b) == expected
 
 
 def test_without_a_repository_names_start_where_the_module_is_imported_from(tmp_path):

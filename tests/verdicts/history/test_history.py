@@ -159,9 +159,7 @@ def test_failed_nights_in_the_middle_are_points_without_a_value():
     (row,) = changes(records)
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(7))
     assert (row["n_before"], row["n_after"]) == (5, 7)
-
-
-def test_refused_rows_and_values_that_are_no_times_are_not_judged():
+    # Neither are those judged that are refused, or whose values are no times.
     frame = frame_of(nights(stepped()))
     for number, value in ((2, np.nan), (3, np.inf), (4, 0.0), (7, -1.0)):
         frame.loc[frame["night"] == night_name(number), "value"] = value
@@ -174,17 +172,14 @@ def test_refused_rows_and_values_that_are_no_times_are_not_judged():
 def test_a_clock_that_moved_back_shuffles_neither_nights_nor_commits():
     (row,) = changes(nights(stepped(), {7: {"started_at_ms": 1_000_000_000_000}}))
     assert (row["night_after"], row["n_before"], row["n_after"]) == (night_name(6), 6, 6)
+    (row,) = changes(nights(stepped(), commit="c" * 40, commit_date_ms=FIRST_MS))  # of one commit
+    assert row["commit_before"] == row["commit_after"] == "c" * 40
+    assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
     records = []
     for number, value in enumerate(stepped()):
         records += night_of(number, value, night="", started_at_ms=FIRST_MS - number * DAY_MS)
     (row,) = changes(records)
     assert (row["commit_before"], row["commit_after"]) == (f"{5:040x}", f"{6:040x}")
-
-
-def test_one_commit_night_after_night_is_a_series():
-    (row,) = changes(nights(stepped(), commit="c" * 40, commit_date_ms=FIRST_MS))
-    assert row["commit_before"] == row["commit_after"] == "c" * 40
-    assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
 
 
 def with_reference(seconds, speed):
