@@ -73,18 +73,11 @@ def test_unlike_machines_of_one_name_are_incomparable(host, device, said):
     assert (across["verdict"], across["basis"]) == ("slower", "raw")
 
 
-@pytest.mark.parametrize(
-    "host", [SMALL, {**SMALL, "ram_bytes": 8.1 * 2**30}, {**SMALL, "system": "Linux 9"}, {}]
-)
-def test_alike_machines_of_one_name_are_compared(host):
-    row = row_of(on(), on(host=host, factor=1.5))
-
-    assert (row["verdict"], row["across"], row["basis"]) == ("slower", "", "raw")
-
-
-def test_other_targets_have_other_devices_by_intention_and_arms_that_took_turns_one_machine():
+def test_alike_machines_of_one_name_are_compared_and_devices_that_differ_by_intention():
+    for same in ({}, {**SMALL, "ram_bytes": 8.1 * 2**30}, {**SMALL, "system": "Linux 9"}):
+        row = row_of(on(), on(host=same, factor=1.5))
+        assert (row["verdict"], row["across"], row["basis"]) == ("slower", "", "raw")
     gpu, turned = on(device="NVIDIA H200", target="gpu", factor=2), on(device="other", factor=2)
-
     assert row_of(on(), gpu, on=["target"])["verdict"] == "slower"
     assert row_of(on(), turned, interleaved=True)["verdict"] == "slower"
 
@@ -102,17 +95,10 @@ def test_in_python_machines_are_compared_across_by_name():
         harness.compare(frame, "machine=a", "machine=b", across="env")
 
 
-@pytest.fixture
-def tree(tmp_path):
-    """A results tree of two machines."""
+def test_every_format_says_that_it_is_across_machines(compare, tmp_path):
     for one in (*on("a"), *on("b", LARGE, factor=2, speed=0.5)):
         Store(store_path(tmp_path, one.machine, one.commit, one.env)).append([one])
-    return tmp_path
-
-
-def test_every_format_says_that_it_is_across_machines(compare, tree):
-    arms = ("machine=a", "machine=b", "-r", tree, "--across", "machine", "--stage", "compile")
-
+    arms = ("machine=a", "machine=b", "-r", tmp_path, "--across", "machine", "--stage", "compile")
     assert compare(*arms[:4])[0] == 4, "without being asked"
     code, out, _ = compare(*arms)
     assert code == 1
@@ -129,5 +115,5 @@ def test_every_format_says_that_it_is_across_machines(compare, tree):
     assert document["rows"][0]["across"] == DIFFERENCE
 
     for wrong, said in (("env", "'env' is not 'machine'"), ("machine", "leave --across out")):
-        code, _, err = compare("a", "b", "-r", tree, "--across", wrong, "--live")
+        code, _, err = compare("a", "b", "--across", wrong, "--live")
         assert (code, said in err) == (2, True)

@@ -5,7 +5,7 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.verdicts.judge import compare_arms
-from harness.verdicts.statistics import counting, estimates, p_of_share
+from harness.verdicts.statistics import counting, estimates
 from tests.verdicts.arms_of import records
 
 
@@ -40,32 +40,20 @@ def test_what_pairs_share_is_no_scatter_of_theirs():
     assert pairs.ratio.tolist() == pytest.approx(unpaired.ratio.tolist())
 
 
-def test_a_look_that_may_err_less_has_wider_intervals_and_a_larger_p():
-    a, b = np.random.default_rng(5).normal(0, 0.06, (2, 50, 6))
-    whole, quarter = (estimates(a, b, share=share) for share in (1, 0.25))
-    assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
-    assert (quarter.low < whole.low).all()
-    assert (quarter.equivalence_high > whole.equivalence_high).all()
-
-
 def test_rows_of_one_stage_lend_each_other_what_they_know_of_their_spread():
     """Four processes a side: a change of 5 sigma is found more often, and no more is made up."""
     a, b = np.random.default_rng(9).normal(0, 0.02, (2, 1000, 4))
     together = estimates(a, b + 0.06)
     alone = [float(estimates(x[None], y[None]).p[0]) for x, y in zip(a, b + 0.06, strict=True)]
     assert (together.p < 0.001).mean() > 2 * (np.array(alone) < 0.001).mean()
-    assert 0.03 < (estimates(a, b).p < 0.05).mean() < 0.07
-
-
-def test_rows_without_spread_or_values_are_told_as_they_are():
+    whole, quarter = (estimates(a, b, share=share) for share in (1, 0.25))
+    assert 0.03 < (whole.p < 0.05).mean() < 0.07
+    # A look that may err less has wider intervals, and a larger p.
+    assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
+    assert (quarter.low < whole.low).all()
+    assert (quarter.equivalence_high > whole.equivalence_high).all()
     a = np.array([[0.0] * 3, [0.0] * 3, [0.0, np.nan, np.nan], [np.nan] * 3])
     found = estimates(a, a + np.array([[0.0], [1.0], [1.0], [0.0]]))
-    assert found.p[:2].tolist() == [1.0, 0.0]
-    assert np.isnan(found.p[2:]).all()
+    assert found.p[:2].tolist() == [1.0, 0.0], "without spread"
+    assert np.isnan(found.p[2:]).all(), "without values"
     assert found.ratio[2] == pytest.approx(np.e)
-
-
-def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
-    assert p_of_share(3, 8, 0, 88) < 0.001
-    assert p_of_share(3, 8, 9, 24) > 0.3
-    assert p_of_share(1, 8, 0, 8) > 0.3
