@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from harness.watch.ledger_events import Requests
 from tests import forks
 from tests.cache.filled import environment
 from tests.cache.probe import bench
+from tests.cache.sharing import free_port
 
 OLD = jax_names.version().startswith("0.10.")
 
@@ -293,9 +293,7 @@ def _evicted_by_a_third(runs: Runs) -> tuple[Requests, Requests]:
 
 
 def _processes(runs: Runs) -> tuple[Requests, Requests]:
-    with socket.socket() as taken:
-        taken.bind(("localhost", 0))
-        address = f"localhost:{taken.getsockname()[1]}"
+    address = f"localhost:{free_port()}"
     started = [runs.start(DISTRIBUTED + BASE, address, number) for number in "01"]
     for process, _ in started:
         done = forks.finished(process, 120)

@@ -7,13 +7,13 @@ writes the table of that page; the tests run smaller ones.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,9 +24,6 @@ from tests.cache.filled import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (8, 16)
-START_IN_S = 0.05
-"""From the moment when all are ready to the one when all start; they look every 2 ms."""
-
 GLOO = {"JAX_CPU_COLLECTIVES_IMPLEMENTATION": "gloo"}
 TIMEOUT_S = 180.0
 COLUMNS = ("requests", "keys", "loaded", "compiled", "wrote", "write lost", "wasted", "repeated")
@@ -65,7 +62,7 @@ ARRANGEMENTS = (
 )
 
 
-def child(number, processes, coordinator, meeting):
+def child(number, processes, coordinator):
     """Get ready, start with the others, build two programs, print the ledger's events."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
@@ -76,13 +73,9 @@ def child(number, processes, coordinator, meeting):
         jax.distributed.initialize(coordinator, processes, number)
     # Every program spans the devices of all processes, as a training step does.
     everywhere = NamedSharding(Mesh(jax.devices(), ("devices",)), PartitionSpec())
-    print("met", flush=True)
     with ledger() as book:
-        (meeting / f"ready-{number}").touch()
-        go = meeting / "go"
-        while not go.exists():
-            time.sleep(0.002)
-        time.sleep(max(0.0, int(go.read_text()) / 1e9 - time.monotonic()))
+        print("ready", flush=True)
+        sys.stdin.readline()
         for size in SIZES:
 
             def step(x):
@@ -104,46 +97,33 @@ def share(arrangement, folder):
         RuntimeError: a process ended badly; with its last words.
     """
     coordinator = f"127.0.0.1:{free_port()}" if arrangement.distributed else ""
-    with tempfile.TemporaryDirectory(prefix="meeting-", dir=folder) as name:
-        meeting = Path(name)
-        command = [sys.executable, "-m", "tests.cache.sharing", "--child"]
-        started = [
-            forks.Python(
-                [*command, json.dumps([n, arrangement.processes, coordinator, name])],
-                env=environment(folder / "cache", **GLOO, **arrangement.settings),
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for n in range(arrangement.processes)
-        ]
-        try:
-            _start_together(started, meeting)
-            said = [process.communicate(timeout=TIMEOUT_S) for process in started]
-        finally:
-            for process in started:
-                process.kill()
-                process.wait()
-    if any("met" not in out for out, _ in said) and arrangement.distributed:
+    started = [
+        forks.Python(
+            [sys.executable, "-m", "tests.cache.sharing", "--child", json.dumps(words)],
+            env=environment(folder / "cache", **GLOO, **arrangement.settings),
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            **forks.SAID,
+        )
+        for words in ((n, arrangement.processes, coordinator) for n in range(arrangement.processes))
+    ]
+    try:
+        ready = [process.stdout.readline() for process in started]  # nothing of one that has ended
+        for process in started:
+            with contextlib.suppress(BrokenPipeError):
+                print(file=process.stdin, flush=True)
+        said = [process.communicate(timeout=TIMEOUT_S) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    if not all(ready) and arrangement.distributed:
         raise NoJob(said[0][1][-300:])
     if any(process.returncode for process in started):
         raise RuntimeError("\n".join(err[-2000:] for _, err in said))
     from harness.cache.ledger import Event
 
     return [msgspec.json.decode(out.splitlines()[-1], type=list[Event]) for out, _ in said]
-
-
-def _start_together(started, meeting):
-    """Wait until all are ready, then name the moment at which all start."""
-    give_up_s = time.monotonic() + TIMEOUT_S
-    while len(list(meeting.glob("ready-*"))) < len(started):
-        if any(one.poll() is not None for one in started) or time.monotonic() > give_up_s:
-            return  # whoever reads the answers says who, and its last words
-        time.sleep(0.005)
-    named = meeting / "named"
-    named.write_text(str(time.monotonic_ns() + int(START_IN_S * 1e9)))
-    named.rename(meeting / "go")  # all of it or nothing is seen
 
 
 def free_port():
@@ -188,38 +168,30 @@ def table():
                     who = Arrangement("1", 1) if filling else arrangement
                     counts = sums(share(who, Path(name)))
                 except (NoJob, RuntimeError) as error:
-                    timed_out = "GetKeyValue() timed out" in str(error)
-                    lines.append(
-                        (arrangement.name, scenario, "timed out" if timed_out else "failed")
-                        + ("",) * (len(COLUMNS) - 1)
-                    )
+                    end = "timed out" if "GetKeyValue() timed out" in str(error) else "failed"
+                    lines.append((arrangement.name, scenario, end, *[""] * (len(COLUMNS) - 1)))
                     break
                 lines.append((arrangement.name, scenario, *(counts[name] for name in COLUMNS)))
     return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
-def write_table(page, name, written):
-    """Put a table between the two marks of a page that have its name."""
-    between = re.compile(f"(?<=<!-- {name}: begin -->\n).*(?=<!-- {name}: end -->\n)", re.DOTALL)
-    text = page.read_text(encoding="utf-8")
-    page.write_text(between.sub(lambda _: written, text), encoding="utf-8")
-
-
-def main():
-    """Run a child, or write the page's table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(name, about, table, child):
+    """Run a child, or print a page's table and put it between the two marks that have its name."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--write", type=Path, metavar="PAGE", help="the page with the table")
     asked = parser.parse_args()
     if asked.child:
-        number, processes, coordinator, meeting = json.loads(asked.child)
-        child(number, processes, coordinator, Path(meeting))
+        child(*json.loads(asked.child))
         return
     written = table()
     if asked.write:
-        write_table(asked.write, "table", written)
+        marks = f"(?<=<!-- {name}: begin -->\n).*(?=<!-- {name}: end -->\n)"
+        page = asked.write.read_text(encoding="utf-8")
+        page = re.sub(marks, lambda _: written, page, flags=re.DOTALL)
+        asked.write.write_text(page, encoding="utf-8")
     print(written, end="")
 
 
 if __name__ == "__main__":
-    main()
+    main("table", __doc__, table, child)

@@ -7,7 +7,6 @@ whether JAX's keys are the same, and if not, which parts of them differ.
 
 from __future__ import annotations
 
-import argparse
 import functools
 import json
 import shutil
@@ -22,7 +21,7 @@ from harness.targets import registry
 from harness.watch.cache_keys import ACCELERATOR, accelerator_part
 from tests import forks
 from tests.cache.filled import environment
-from tests.cache.sharing import ROOT, write_table
+from tests.cache.sharing import ROOT, main
 
 
 @dataclass(frozen=True)
@@ -124,40 +123,21 @@ def table() -> str:
     with tempfile.TemporaryDirectory(prefix="harness-topologies-") as name:
         folder = Path(name)
 
-        def compiled(place: Place, number: int) -> Path:
-            made, cache = folder / f"{number}.jsonl", folder / "cache"
+        @functools.cache
+        def compiled(place: Place, time: int) -> Path:
+            cache = folder / "cache"
             shutil.rmtree(cache, ignore_errors=True)  # jax 0.10.2 has its path in the key
+            made = folder / f"{len(list(folder.glob('*.jsonl')))}.jsonl"
             compile_for(place, made, cache)
             return made
 
-        @functools.cache
-        def once(place: Place) -> Path:
-            return compiled(place, len(list(folder.glob("*.jsonl"))))
-
-        for number, (filled, reads) in enumerate(PAIRS):
-            first = once(filled)
-            second = compiled(reads, 100 + number) if filled == reads else once(reads)
-            differs = difference(first, second)
+        for filled, reads in PAIRS:
+            differs = difference(compiled(filled, 1), compiled(reads, 1 + (filled == reads)))
             rows.append(
                 f"| {filled} | {reads} | {'no' if differs else 'yes'} | {'; '.join(differs)} |"
             )
     return "\n".join(rows) + "\n"
 
 
-def main() -> None:
-    """Run a child, or write the page's table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="the page with the table")
-    asked = parser.parse_args()
-    if asked.child:
-        child(*json.loads(asked.child))
-        return
-    written = table()
-    if asked.write:
-        write_table(asked.write, "topologies", written)
-    print(written, end="")
-
-
 if __name__ == "__main__":
-    main()
+    main("topologies", (__doc__ or "").partition("\n")[0], table, child)
