@@ -16,8 +16,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,15 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cache.ledger import read, summarize
-
-PROGRAM = """
-import jax, numpy as np
-def one(x): return (x @ x).sum()
-def two(x): return x * 3 - 1
-def three(x): return (x.T @ x).max()
-for f in (one, two, three):
-    jax.block_until_ready(jax.jit(f)(np.ones((64, 64), np.float32)))
-"""
+from tests import forks
+from tests.cache.filled import START, environment
+from tests.cache.healthy import THREE
 
 
 @dataclass(frozen=True)
@@ -99,60 +91,34 @@ def serve() -> tuple[Between, str]:
     return between, f"http://127.0.0.1:{server.port}"
 
 
-def start(folder: Path, name: str, where: str, address: str) -> Path:
-    """Run the program in a process with a ledger, and return the ledger."""
-    ledger = folder / f"{name}.jsonl"
-    command = ["ledger", "-o", str(ledger), "--", str(folder / "train.py")]
-    subprocess.run(
-        [sys.executable, "-m", "harness", "cache", *command],
-        env=variables(where, address),
-        capture_output=True,
-        check=True,
-        timeout=300,
-    )
-    return ledger
-
-
-def variables(where: str, address: str) -> dict[str, str]:
-    """Return the environment of a process whose cache is in the bucket."""
-    return {
-        **os.environ,
-        "AWS_ENDPOINT_URL": address,
-        "AWS_ACCESS_KEY_ID": "nobody",
-        "AWS_SECRET_ACCESS_KEY": "nothing",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "JAX_PLATFORMS": "cpu",
-        "JAX_COMPILATION_CACHE_DIR": where,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-
-
 def main() -> None:
     """Print a row for each network and process."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
     between, address = serve()
+    os.environ |= {
+        "AWS_ENDPOINT_URL": address,
+        "AWS_ACCESS_KEY_ID": "nobody",
+        "AWS_SECRET_ACCESS_KEY": "nothing",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     import boto3
 
-    client = boto3.client(
-        "s3",
-        endpoint_url=address,
-        aws_access_key_id="nobody",
-        aws_secret_access_key="nothing",
-        region_name="us-east-1",
-    )
-    client.create_bucket(Bucket="team")
+    boto3.client("s3").create_bucket(Bucket="team")
     print("| network | process | hits | compiled | load, median | requests | errors |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="harness-bucket-") as name:
-        folder = Path(name)
-        (folder / "train.py").write_text(PROGRAM)
+        program, ledger = Path(name, "train.py"), Path(name, "book.jsonl")
+        program.write_text(START + THREE)
         for number, network in enumerate(NETWORKS):
             where = f"s3://team/cache{number}"
             for process in ("fills", "reads", "reads too"):
                 between.network, between.requests = network, 0
-                ledger = start(folder, f"{number}-{process.replace(' ', '-')}", where, address)
+                ledger.unlink(missing_ok=True)
+                words = "cache", "ledger", "-o", ledger, "--", program
+                done = forks.harness(*words, environment=environment(where))
+                assert not done.returncode, done.stderr
                 events = read(ledger).events
                 summary = summarize(events)
                 loads_s = [e.load_s for e in events if e.outcome == "hit" and e.load_s is not None]
@@ -164,13 +130,8 @@ def main() -> None:
                     flush=True,
                 )
             between.network = NETWORKS[0]
-            doctor = ["cache", "doctor", where, "--no-put-cost", "--json"]
-            done = subprocess.run(
-                [sys.executable, "-m", "harness", *doctor],
-                env=variables(where, address),
-                capture_output=True,
-                text=True,
-            )
+            words = "cache", "doctor", where, "--no-put-cost", "--json"
+            done = forks.harness(*words, environment=environment(where))
             state = json.loads(done.stdout)["state"] if done.stdout else done.stderr.strip()
             print(f"| | doctor | {state} | | | | |", flush=True)
 
