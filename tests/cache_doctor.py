@@ -30,7 +30,6 @@ from harness.cache.survey import survey
 from harness.watch import jax_names
 from tests import forks
 from tests.cache import healthy
-from tests.cache.causes import forked
 from tests.cache.healthy import CAPPED, KINDS, THREE, Healthy
 from tests.cache.planted import EARLY, MOVED, PLANTS, plant
 
@@ -186,7 +185,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     options = parser.parse_args()
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="harness-doctor-") as name, forked():
+    with (
+        tempfile.TemporaryDirectory(prefix="harness-doctor-") as name,
+        forks.server() as address,
+        forks.forking(address),
+    ):
         folder = Path(name)
         parts = {
             "healthy": look_at_healthy(folder, options.other),

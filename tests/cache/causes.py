@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -227,10 +225,6 @@ class Case:
         every = explain_runs(a, b)
         found = [one for name in "fg" for one in every if one.module == f"jit_{name}"]
         return next((one for one in found if one.status != "hit"), found[0])
-
-    def is_right(self, found: Explained) -> bool:
-        """Whether the verdict is the one that an expert gives."""
-        return bool(re.fullmatch(self.old if OLD and self.old else self.expected, found.verdict))
 
     def _pair(self, runs: Runs) -> tuple[Requests, Requests]:
         assert self.change[0] in self.program
@@ -504,10 +498,3 @@ def own(*axes): return NamedSharding(mesh, P(*('y' if a else a for a in axes)))"
          r"(The key is equal\. )?The second run had no cache to ask: unusable directory .*",
          make=_with("file", _file_in_its_place)),
 )  # fmt: skip
-
-
-@contextlib.contextmanager
-def forked() -> Iterator[None]:
-    """Have processes forked, outside of a test as well."""
-    with forks.server() as address, forks.forking(address):
-        yield
