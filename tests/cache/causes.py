@@ -262,28 +262,21 @@ def _read_only(runs: Runs) -> tuple[Requests, Requests]:
         return runs(BASE, cache="read_only"), runs(BASE, cache="read_only")
 
 
-def _cap(runs: Runs) -> str:
-    """Return a size cap that one entry of two fits in."""
-    return str(sum(event.entry_bytes or 0 for event in runs.once(TWO, cache="two").events) * 3 // 4)
+ONE_F, ONE_G = TWO.replace("jax.jit(g)(x)", ""), TWO.replace("jax.jit(f)(x)", "")
 
 
-def _evicted_by_the_first(runs: Runs) -> tuple[Requests, Requests]:
-    settings = {"cache": "evicted", "JAX_COMPILATION_CACHE_MAX_SIZE": _cap(runs)}
-    return runs(TWO, **settings), runs(TWO, **settings)
+def _evicted(cache: str, first: str, second: str, between: str = "") -> Make:
+    """Run programs under a size cap that one entry of two fits in."""
 
+    def make(runs: Runs) -> tuple[Requests, Requests]:
+        both = sum(event.entry_bytes or 0 for event in runs.once(TWO, cache="two").events)
+        settings = {"cache": cache, "JAX_COMPILATION_CACHE_MAX_SIZE": str(both * 3 // 4)}
+        a = runs(first, **settings)
+        if between:
+            runs(between, **settings)
+        return a, runs(second, **settings)
 
-def _evicted_by_the_second(runs: Runs) -> tuple[Requests, Requests]:
-    settings = {"cache": "evicting", "JAX_COMPILATION_CACHE_MAX_SIZE": _cap(runs)}
-    last = TWO.replace("jax.jit(f)(x)\njax.jit(g)(x)", "jax.jit(g)(x)\njax.jit(f)(x)")
-    return runs(TWO.replace("jax.jit(g)(x)", ""), **settings), runs(last, **settings)
-
-
-def _evicted_by_a_third(runs: Runs) -> tuple[Requests, Requests]:
-    settings = {"cache": "third", "JAX_COMPILATION_CACHE_MAX_SIZE": _cap(runs)}
-    only_f = TWO.replace("jax.jit(g)(x)", "")
-    a = runs(only_f, **settings)
-    runs(TWO.replace("jax.jit(f)(x)", ""), **settings)
-    return a, runs(only_f, **settings)
+    return make
 
 
 def _processes(runs: Runs) -> tuple[Requests, Requests]:
@@ -484,11 +477,12 @@ def own(*axes): return NamedSharding(mesh, P(*('y' if a else a for a in axes)))"
     Case("read-only directory", r"The key is equal; the first run wrote no entry: error .*",
          make=_read_only),
     Case("evicted by the first run", r"The key is equal and .* gone: the first run evicted it, "
-         r"to make room for jit_g under its cap\.", make=_evicted_by_the_first),
+         r"to make room for jit_g under its cap\.", make=_evicted("evicted", TWO, TWO)),
     Case("evicted by the second run", r"The key is equal and .* gone: the second run evicted it, "
-         r"to make room for jit_g under its cap\.", make=_evicted_by_the_second),
+         r"to make room for jit_g under its cap\.",
+         make=_evicted("evicting", ONE_F, ONE_G + "jax.jit(f)(x)")),
     Case("evicted by a third run", r"The key is equal and .* gone: evicted by another program, "
-         r"or removed; neither run evicted it\.", make=_evicted_by_a_third),
+         r"or removed; neither run evicted it\.", make=_evicted("third", ONE_F, ONE_F, ONE_G)),
     Case("removed", r"The key is equal and .* gone: removed, or evicted by another program; "
          r"neither run has a size cap\.",
          make=_with("removed", lambda cache: _entry(cache).unlink())),
