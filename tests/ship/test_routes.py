@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import pickle
 from pathlib import Path
 
 import jax
@@ -11,7 +12,7 @@ import pytest
 from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ship import cases, routes
-from harness.ship.programs import call_of, first_line, jitted
+from harness.ship.programs import call_of, first_line, inputs, jitted, plain
 from harness.stages.prepared import prepare
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
@@ -54,6 +55,12 @@ def test_a_function_is_shipped_as_its_user_has_jitted_it():
     told = [one.donated for one in jax.tree_util.tree_leaves(lowered.args_info)]
     assert (call["names"], told) == (("mask", "scale"), [False, True, False])
     assert lowered.as_text().startswith("module @jit_masked")
+
+
+def test_a_key_is_shipped_with_its_implementation(tmp_path):
+    key = jax.random.key(3, impl="rbg")
+    (tmp_path / "data").write_bytes(pickle.dumps(([0], [plain(key)])))
+    assert inputs({}, tmp_path / "data") == [key]
 
 
 def test_a_warm_cache_that_does_not_answer_is_no_time_of_that_path(monkeypatch):
