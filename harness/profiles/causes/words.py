@@ -95,7 +95,7 @@ _SHOWN_BEFORE = 40
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _BETWEEN = re.compile(r"[\s,(\[{]")
 _WITH_ADDRESS = re.compile(r"<(?:function |bound method )?([^<>=\s]*(?:<\w+>[^<>=\s]*)*)[^<>]*$")
-_FUNCTION = re.compile(r"<(?P<name>\w[^\s]*|<\w+>) at (?P<file>[^<>]*?):(?P<line>\d+)>")
+_FUNCTION = re.compile(r"<(?P<name>[\w<]\S*) at (?P<file>[^<>]*?):(?P<line>\d+)>")
 
 
 def around(before: str, after: str, longest: int = LONGEST) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import jax
+
 
 class Small(NamedTuple):
     """A program that runs under a profile of its own, after `jax.clear_caches()`."""
@@ -20,10 +22,22 @@ class Small(NamedTuple):
 ALL: list[Small] = []
 
 
-def builds(*expected, operations=False):
+def declare(name, run, *expected, operations=False):
     """Declare a program by what it builds; nothing else may be found."""
+    ALL.append(Small(name, run, expected, operations))
 
-    def declare(run):
-        ALL.append(Small(run.__name__, run, expected, operations))
 
-    return declare
+def builds(*expected, operations=False):
+    """Declare a function to be a program, of its own name."""
+    return lambda run: declare(run.__name__, run, *expected, operations=operations)
+
+
+def calls(name, function, made, *causes, **options):
+    """Declare that a function is jitted once, and called with each of what `made()` returns."""
+
+    def run():
+        jitted = jax.jit(function, **options)
+        for given in made():
+            jitted(*given)
+
+    declare(name, run, *(f"{function.__name__}: {cause}" for cause in ("first", *causes)))

@@ -10,19 +10,87 @@ import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
-from tests.profiles.causes.programs import builds
+from tests.profiles.causes.programs import builds, declare
 
 ONES = np.ones((4, 3), np.float32)
 
 
-def cube(x):
-    return x**3
+def double(x):
+    return x * 2
 
 
-@builds("<lambda>: first", "<lambda>: new function object <lambda>")
-def lambda_in_a_loop():
-    for _ in range(2):
-        jax.jit(lambda x: x * 2)(ONES)
+def total(x):
+    return (x**2).sum()
+
+
+def power(x, n):
+    return x**n
+
+
+def wrapped():
+    @functools.wraps(double)
+    def wrapper(x):
+        return double(x)
+
+    return wrapper
+
+
+class Model:
+    def __call__(self, x):
+        return x * 2
+
+    def predict(self, x):
+        return x * 2
+
+
+MODEL = Model()
+
+
+def in_a_loop(name, made, *built, before=None):
+    """What `made()` returns is called twice, and what it returns once more."""
+
+    def run():
+        if before is not None:
+            jax.jit(before)(ONES)
+        for _ in range(2):
+            function = made()
+            function(ONES)
+            function(ONES)
+
+    declare(name, run, *built)
+
+
+def again(name):
+    return f"{name}: first", f"{name}: new function object {name}"
+
+
+in_a_loop("lambda_in_a_loop", lambda: jax.jit(lambda x: x * 2), *again("<lambda>"))
+in_a_loop("jit_in_a_loop", lambda: jax.jit(double), "double: first")
+in_a_loop("partial_in_a_loop", lambda: jax.jit(functools.partial(power, n=2)), *again("power"))
+in_a_loop("bound_method", lambda: jax.jit(MODEL.predict), *again("predict"))
+in_a_loop("callable_object", lambda: jax.jit(MODEL), "<unnamed function>: first")
+in_a_loop("wraps_in_a_loop", lambda: jax.jit(wrapped()), *again("double"))
+in_a_loop(
+    "gradient_in_a_loop",
+    lambda: jax.jit(jax.grad(total)),
+    "total: first",
+    *again("total"),
+    before=total,
+)
+in_a_loop(
+    "vmap_in_a_loop",
+    lambda: jax.jit(jax.vmap(double)),
+    "double: first",
+    *again("double"),
+    before=double,
+)
+in_a_loop(
+    "gradient_of_a_new_jitted_lambda",
+    lambda: jax.grad(jax.jit(lambda x: (x**2).sum())),
+    "<lambda>: first",
+    *again("<lambda>"),
+    "<lambda>: new function object <lambda>",
+)
 
 
 @builds("step: first", "step: new function object step", "step: new function object step")
@@ -34,74 +102,6 @@ def def_in_a_loop():
             return x * 2
 
         step(ONES)
-        step(ONES)
-
-
-@builds("cube: first")
-def jit_in_a_loop():
-    for _ in range(3):
-        jax.jit(cube)(ONES)
-
-
-@builds("power: first", "power: new function object power")
-def partial_in_a_loop():
-    def power(x, n):
-        return x**n
-
-    for _ in range(2):
-        jax.jit(functools.partial(power, n=2))(ONES)
-
-
-@builds("predict: first", "predict: new function object predict")
-def bound_method():
-    class Model:
-        def predict(self, x):
-            return x * 2
-
-    model = Model()
-    for _ in range(2):
-        jax.jit(model.predict)(ONES)
-
-
-@builds("<unnamed function>: first")
-def callable_object():
-    class Model:
-        def __call__(self, x):
-            return x * 2
-
-    model = Model()
-    for _ in range(2):
-        jax.jit(model)(ONES)
-
-
-@builds("cube: first", "cube: new function object cube")
-def wraps_in_a_loop():
-    def logged(function):
-        @functools.wraps(function)
-        def wrapper(x):
-            return function(x)
-
-        return wrapper
-
-    for _ in range(2):
-        jax.jit(logged(cube))(ONES)
-
-
-@builds("total: first", "total: first", "total: new function object total")
-def gradient_in_a_loop():
-    def total(x):
-        return (x**2).sum()
-
-    jax.jit(total)(ONES)
-    for _ in range(2):
-        jax.jit(jax.grad(total))(ONES)
-
-
-@builds("cube: first", "cube: first", "cube: new function object cube")
-def vmap_in_a_loop():
-    jax.jit(cube)(ONES)
-    for _ in range(2):
-        jax.jit(jax.vmap(cube))(ONES)
 
 
 @builds("<lambda>: first", "<lambda>: first")
@@ -118,58 +118,36 @@ def one_lambda_kept():
         double(x)
 
 
-@builds("loss: first", "loss: first", "loss: shape x", "loss: shape x")
+@builds("total: first", "total: first", "total: shape x", "total: shape x")
 def gradient_of_a_jitted_function():
-    @jax.jit
-    def loss(x):
-        return (x**2).sum()
-
+    jitted = jax.jit(total)
     for x in (ONES, ONES, ONES[0], ONES[0]):
-        jax.grad(loss)(x)
-
-
-@builds(
-    "<lambda>: first",
-    "<lambda>: first",
-    "<lambda>: new function object <lambda>",
-    "<lambda>: new function object <lambda>",
-)
-def gradient_of_a_new_jitted_lambda():
-    for _ in range(2):
-        jax.grad(jax.jit(lambda x: (x**2).sum()))(ONES)
+        jax.grad(jitted)(x)
 
 
 @builds("double: first", "double: first", "double: shape x")
 def vmap_of_a_jitted_function():
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    double(ONES[0])
+    jitted = jax.jit(double)
+    jitted(ONES[0])
     for x in (ONES, ONES, np.ones((2, 5), np.float32)):
-        jax.vmap(double)(x)
+        jax.vmap(jitted)(x)
 
 
 @builds("outer: first", "outer: shape x")
 def jit_inside_jit():
-    @jax.jit
-    def inner(x):
-        return x * 2
+    inner = jax.jit(double)
 
     @jax.jit
     def outer(x):
         return inner(x) + 1
 
-    outer(ONES)
-    outer(ONES[0])
-    outer(ONES)
+    for x in (ONES, ONES[0], ONES):
+        outer(x)
 
 
-@builds("outer: first", "inner: first", "inner: shape x")
+@builds("outer: first", "double: first", "double: shape x")
 def traced_inside_another_first():
-    @jax.jit
-    def inner(x):
-        return x * 2
+    inner = jax.jit(double)
 
     @jax.jit
     def outer(x):
@@ -193,12 +171,9 @@ def scan_with_a_new_body():
 
 @builds("double: first", "double: first")
 def traced_for_a_branch_first():
-    @jax.jit
-    def double(x):
-        return x * 2
-
-    jax.lax.cond(True, double, lambda x: x, jnp.ones(3))
-    double(jnp.ones(3))
+    jitted = jax.jit(double)
+    jax.lax.cond(True, jitted, lambda x: x, jnp.ones(3))
+    jitted(jnp.ones(3))
 
 
 @builds("rollout: first", "rollout: shape xs")
@@ -255,50 +230,37 @@ def operation_on_a_committed_array():
 
 @builds("predict: first", "predict: shape x")
 def equal_bound_methods():
-    class Model:
-        def predict(self, x):
-            return x * 2
-
-    model = Model()
-    one, other = jax.jit(model.predict), jax.jit(model.predict)
+    one, other = jax.jit(MODEL.predict), jax.jit(MODEL.predict)
     one(ONES)
-    other(ONES)
-    other(ONES[0])
+    for x in (ONES, ONES[0]):
+        other(x)
 
 
-@builds("step: first", "step: shape flat_args[0]")
+@builds("double: first", "double: shape flat_args[0]")
 def pmap():
-    @jax.pmap
-    def step(x):
-        return x * 2
-
+    mapped = jax.pmap(double)
     for x in (ONES[:2], ONES[:2, 0], ONES[:2]):
-        step(x)
+        mapped(x)
 
 
-@builds("step: first", "step: new function object step")
+@builds("<lambda>: first", "<lambda>: new function object <lambda>")
 def pmap_in_a_loop():
     for _ in range(2):
-
-        @jax.pmap
-        def step(x):
-            return x * 2
-
-        step(ONES[:2])
+        jax.pmap(lambda x: x * 2)(ONES[:2])
 
 
 @builds()
 def shard_map_outside_jit():
     """JAX builds all of it anew in each call; its functions, and none of them unexplained."""
     mesh = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
-    sharded = jax.shard_map(lambda x: x * 2, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    sharded = jax.shard_map(double, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
     for _ in range(2):
         sharded(ONES)
 
 
-@builds("cube: first", "cube: first", "call: first", "call: new function object call")
+@builds("double: first", "double: first", "call: first", "call: new function object call")
 def exported():
-    program = jax.export.export(jax.jit(cube))(jax.ShapeDtypeStruct((4, 3), np.float32))
+    program = jax.export.export(jax.jit(double))(jax.ShapeDtypeStruct((4, 3), np.float32))
     for _ in range(2):
         jax.jit(program.call)(ONES)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 from jax.sharding import AxisType, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
-from tests.profiles.causes.programs import builds
+from tests.profiles.causes.programs import builds, calls, declare
 
 ONES = np.ones((4, 4), np.float32)
 
@@ -23,231 +23,184 @@ def double(x):
     return x * 2
 
 
-def doubled(*values):
-    """Call one function with each."""
-    f = jax.jit(double)
-    for value in values:
-        f(value)
+def times(x, n):
+    return x * n
 
 
-def under(*contexts):
-    """Call one function without a context, and under each."""
-    f = jax.jit(double)
-    f(ONES)
-    for context in contexts:
-        with context:
-            f(ONES)
-    f(ONES)
+def of_given(*given):  # its arguments have no names
+    return given[0] * given[1]
 
 
-def on(device):
-    return jax.device_put(ONES, device)
+def on(place):
+    """Return an array on a device, by its number, or with a sharding."""
+    return jax.device_put(ONES, jax.devices()[place] if isinstance(place, int) else place)
 
 
-def mesh():
-    return jax.make_mesh((2,), ("i",), axis_types=(AxisType.Auto,))
+def at(**other):
+    return SingleDeviceSharding(jax.devices()[0], **other)
 
 
-@builds("double: first", "double: committed x")
-def committed():
-    doubled(ONES, on(jax.devices()[0]))
+def mesh(kind=AxisType.Auto):
+    return jax.make_mesh((2,), ("i",), axis_types=(kind,))
 
 
-@builds("double: first", "double: committed x")
-def committed_no_more():
-    doubled(on(jax.devices()[0]), ONES)
+def sharded(*specs, kind=AxisType.Auto):
+    return [NamedSharding(mesh(kind), P(*spec)) for spec in specs]
 
 
-@builds("double: first", "double: device x")
-def another_device():
-    doubled(*map(on, (*jax.devices()[:2], jax.devices()[0])))
+def placed(name, places, *causes):
+    """One function, and an array in several places; None: JAX may move it."""
+
+    def made():
+        return [(ONES if place is None else on(place),) for place in places()]
+
+    calls(name, double, made, *causes)
 
 
-@builds("double: first", "double: committed x", "double: device x")
-def committed_and_moved():
-    doubled(ONES, *map(on, jax.devices()[:2]))
+placed("committed", lambda: (None, 0), "committed x")
+placed("committed_no_more", lambda: (0, None), "committed x")
+placed("another_device", lambda: (0, 1, 0), "device x")
+placed("committed_and_moved", lambda: (None, 0, 1), "committed x", "device x")
+placed("sharding", lambda: (0, *sharded(["i"], [])), "sharding x", "sharding x")
+placed(
+    "explicit_sharding",
+    lambda: (None, *sharded(["i"], [None, "i"], kind=AxisType.Explicit)),
+    "sharding x",
+    "sharding x",
+)
+placed("memory_kind", lambda: (at(), at(memory_kind="pinned_host")), "sharding x")
+placed("layout", lambda: (at(), Format(Layout((1, 0)), at())), "layout x")
 
 
-@builds("double: first", "double: sharding x", "double: sharding x")
-def sharding():
-    ways = (NamedSharding(mesh(), spec) for spec in (P("i"), P()))
-    doubled(*map(on, (jax.devices()[0], *ways)))
+def under(name, cause, *contexts):
+    """One function outside the contexts, in each of them, and outside again."""
+
+    def run():
+        jitted = jax.jit(double)
+        for context in (contextlib.nullcontext, *contexts, contextlib.nullcontext):
+            with context():
+                jitted(ONES)
+
+    declare(name, run, "double: first", *[f"double: configuration {cause}"] * len(contexts))
 
 
-@builds("double: first", "double: sharding x", "double: sharding x")
-def explicit_sharding():
-    explicit = jax.make_mesh((2,), ("i",), axis_types=(AxisType.Explicit,))
-    doubled(ONES, *(on(NamedSharding(explicit, spec)) for spec in (P("i"), P(None, "i"))))
+PRECISION = "jax_default_matmul_precision"
+under("matmul_precision", PRECISION, lambda: jax.default_matmul_precision("highest"))
+under("x64_of_the_same_types", "jax_enable_x64", lambda: jax.enable_x64(True))
+under("default_device", "jax_default_device", lambda: jax.default_device(jax.devices()[1]))
+under("mesh_context", "mesh", lambda: jax.set_mesh(mesh()))
+under("metadata", "xla_metadata", *(partial(set_xla_metadata, number=n) for n in range(2)))
 
 
-@builds("double: first", "double: sharding x")
-def memory_kind():
-    device = jax.devices()[0]
-    host = SingleDeviceSharding(device, memory_kind="pinned_host")
-    doubled(on(SingleDeviceSharding(device)), on(host))
+def options(name, several, cause):
+    """One function that is jitted with one set of options after another."""
+
+    def run():
+        for one in several():
+            jax.jit(double, **one)(jax.device_put(ONES))
+
+    declare(name, run, "double: first", f"double: {cause}")
 
 
-@builds("double: first", "double: jit options in_shardings")
-def in_shardings():
-    for spec in (P("i"), P()):
-        jax.jit(double, in_shardings=NamedSharding(mesh(), spec))(ONES)
+DUMP = {"compiler_options": {"xla_dump_max_hlo_modules": 7}}
+options("donation", lambda: ({}, {"donate_argnums": 0}), "donation x")
+options("compiler_options", lambda: ({}, DUMP), "jit options compiler_options")
+options("out_shardings", lambda: ({}, {"out_shardings": at()}), "jit options out_shardings")
+options(
+    "in_shardings",
+    lambda: [{"in_shardings": one} for one in sharded(["i"], [])],
+    "jit options in_shardings",
+)
 
 
-@builds("double: first", "double: layout x")
-def layout():
-    at = SingleDeviceSharding(jax.devices()[0])
-    doubled(on(at), on(Format(Layout((1, 0)), at)))
+def doubling(*causes):
+    """Declare a program that is given a function, jitted."""
+    expected = [f"double: {cause}" for cause in causes]
+    return lambda run: declare(run.__name__, lambda: run(jax.jit(double)), *expected)
 
 
-@builds("double: first", "double: configuration jax_default_matmul_precision")
-def matmul_precision():
-    under(jax.default_matmul_precision("highest"))
-
-
-@builds("double: first", "double: dtype x")
-def x64():
-    f = jax.jit(double)
+@doubling("first", "dtype x")
+def x64(f):
     f(np.ones(3))
     with jax.enable_x64(True):
         f(np.ones(3))
 
 
-@builds("double: first", "double: configuration jax_enable_x64")
-def x64_of_the_same_types():
-    under(jax.enable_x64(True))
-
-
-@builds("double: first", "double: configuration jax_default_device")
-def default_device():
-    under(jax.default_device(jax.devices()[1]))
-
-
-@builds("double: first", "double: configuration mesh")
-def mesh_context():
-    f = jax.jit(double)
-    f(ONES)
-    with jax.set_mesh(mesh()):
-        f(ONES)
-
-
-@builds("double: first", "double: configuration xla_metadata", "double: configuration xla_metadata")
-def metadata():
-    under(*(set_xla_metadata(number=number) for number in range(2)))
-
-
-@builds("double: first", "double: device x", "double: raised")
+@builds("times: first", "times: device x", "times: raised")
 def arguments_on_two_devices():
-    f = jax.jit(lambda x, y: x + y)
-    f.__wrapped__.__name__ = "double"
-    one, other = (jax.device_put(ONES, device) for device in jax.devices()[:2])
-    f(one, one)
-    f(other, other)
-    with contextlib.suppress(ValueError):
-        f(one, other)
+    f = jax.jit(times)
+    for given in ((on(0), on(0)), (on(1), on(1)), (on(0), on(1))):
+        with contextlib.suppress(ValueError):
+            f(*given)
 
 
-@builds("double: first", "double: donation x")
-def donation():
-    jax.jit(double)(jax.device_put(ONES))
-    jax.jit(double, donate_argnums=0)(jax.device_put(ONES))
-
-
-@builds("double: first", "double: jit options compiler_options")
-def compiler_options():
-    jax.jit(double)(ONES)
-    jax.jit(double, compiler_options={"xla_dump_max_hlo_modules": 7})(ONES)
-
-
-@builds("double: first", "double: jit options out_shardings")
-def out_shardings():
-    jax.jit(double)(ONES)
-    jax.jit(double, out_shardings=SingleDeviceSharding(jax.devices()[0]))(ONES)
-
-
-@builds("power: first", "power: jit options static_argnames")
+@builds("times: first", "times: jit options static_argnames")
 def static_names():
-    def power(x, n):
-        return x * n
-
-    jax.jit(power)(ONES, n=2)
-    jax.jit(power, static_argnames="n")(ONES, n=2)
+    for names in ((), "n"):
+        jax.jit(times, static_argnames=names)(ONES, n=2)
 
 
-@builds("power: first", "power: jit options static_argnums")
+@builds("of_given: first", "of_given: jit options static_argnums")
 def static_numbers():
-    def power(*given):  # its arguments have no names
-        return given[0] * given[1]
-
-    jax.jit(power)(ONES, 2)
-    jax.jit(power, static_argnums=1)(ONES, 2)
+    for numbers in ((), 1):
+        jax.jit(of_given, static_argnums=numbers)(ONES, 2)
 
 
-@builds("double: first", "double: cache cleared jax.clear_caches()")
-def clear_caches():
-    f = jax.jit(double)
+@doubling("first", "cache cleared jax.clear_caches()")
+def clear_caches(f):
     f(ONES)
     jax.clear_caches()
     f(ONES)
 
 
-@builds("triple: first", "double: first", "double: cache cleared double.clear_cache()")
+@builds("times: first", "double: first", "double: cache cleared double.clear_cache()")
 def clear_cache():
-    def triple(x):
-        return x * 3
-
-    f, g = jax.jit(double), jax.jit(triple)
-    g(ONES)
+    f, g = jax.jit(double), jax.jit(times)
+    g(ONES, 2)
     f(ONES)
     f.clear_cache()
     f(ONES)
-    g(ONES)
+    g(ONES, 2)
 
 
-@builds("double: first", "double: shape x")
-def cleared_and_another_shape():
-    f = jax.jit(double)
+@doubling("first", "shape x")
+def cleared_and_another_shape(f):
     f(ONES)
     jax.clear_caches()
     f(ONES[0])
 
 
-@builds("double: first", "double: first", "double: first")
-def ahead_of_time():
-    f = jax.jit(double)
+@doubling("first", "first", "first")
+def ahead_of_time(f):
     f.trace(ONES).lower().compile()
     f(ONES)
 
 
-@builds("double: first", "double: shape x", "double: shape x", "double: shape x")
-def ahead_of_time_for_another_shape():
-    f = jax.jit(double)
+@doubling("first", "shape x", "shape x", "shape x")
+def ahead_of_time_for_another_shape(f):
     f(ONES)
     f.lower(jax.ShapeDtypeStruct((7,), np.float32)).compile()
     f(np.ones(7, np.float32))
 
 
-@builds("double: first", "double: ahead of time compiler_options")
-def compiled_with_options():
-    f = jax.jit(double)
+@doubling("first", "ahead of time compiler_options")
+def compiled_with_options(f):
     f(ONES)
     f.lower(ONES).compile({"xla_dump_max_hlo_modules": 9})
 
 
-@builds("double: first", "double: ahead of time lowering_platforms")
-def lowered_for_another_platform():
-    f = jax.jit(double)
+@doubling("first", "ahead of time lowering_platforms")
+def lowered_for_another_platform(f):
     f(ONES)
     f.trace(ONES).lower(lowering_platforms=("tpu",))
 
 
-@builds("double: first", "double: first", "double: committed x", "double: committed x")
-def committed_ahead_of_time():
-    f = jax.jit(double)
+@doubling("first", "first", "committed x", "committed x")
+def committed_ahead_of_time(f):
     jax.eval_shape(f, ONES)
     f(ONES)
-    at = SingleDeviceSharding(jax.devices()[0])
-    f.lower(jax.ShapeDtypeStruct((4, 4), np.float32, sharding=at)).compile()
-    f(jax.device_put(ONES, at))
+    f.lower(jax.ShapeDtypeStruct((4, 4), np.float32, sharding=at())).compile()
+    f(on(at()))
 
 
 @builds("fussy: first", "fussy: failed before")
@@ -261,10 +214,9 @@ def tried_again():
             raise RuntimeError
         return x
 
-    try:
-        fussy(ONES)
-    except RuntimeError:
-        fussy(ONES)
+    for _ in range(2):
+        with contextlib.suppress(RuntimeError):
+            fussy(ONES)
 
 
 @builds("slow: first")
@@ -275,34 +227,26 @@ def threads_at_once():
             x = jnp.sin(x) @ x
         return x
 
-    threads = [threading.Thread(target=slow, args=(ONES,)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(slow, [ONES] * 3))
 
 
-@builds("double: first")
-def threads_one_after_the_other():
-    f = jax.jit(double)
+@doubling("first")
+def threads_one_after_the_other(f):
     for _ in range(2):
-        thread = threading.Thread(target=f, args=(ONES,))
-        thread.start()
-        thread.join()
+        with ThreadPoolExecutor() as pool:
+            pool.submit(f, ONES)
 
 
-@builds("double: first", "double: configuration jax_default_matmul_precision")
-def context_of_a_thread():
-    f = jax.jit(double)
-
+@doubling("first", "configuration jax_default_matmul_precision")
+def context_of_a_thread(f):
     def other():
         with jax.default_matmul_precision("high"):
             f(ONES)
 
     f(ONES)
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor() as pool:
+        pool.submit(other)
 
 
 @builds("double: first", "double: first", "called: first")
@@ -319,7 +263,7 @@ def symbolic_shapes():
 
 @builds("step: first")
 def training():
-    @functools.partial(jax.jit, donate_argnums=0)
+    @partial(jax.jit, donate_argnums=0)
     def step(params, x):
         gradient = jax.grad(lambda p: jnp.mean((x @ p["w"]) ** 2))(params)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
