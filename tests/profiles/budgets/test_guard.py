@@ -18,8 +18,6 @@ import harness
 from harness.errors import HarnessError, UsageError
 from harness.watch import jax_names
 
-HOOKED = ("_infer_params", "_resolve_and_lower")
-
 
 def ones(size):
     return np.ones(size, np.float32)
@@ -36,8 +34,16 @@ def hooks():
 @contextlib.contextmanager
 def exceeded(match=None, **limits):
     """Expect that a block exceeds its budget."""
-    with pytest.raises(harness.BudgetExceeded, match=match), harness.budget(**limits) as budget:
-        yield budget
+    with pytest.raises(harness.BudgetExceeded, match=match) as caught, harness.budget(**limits):
+        yield caught
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays():
+    before = hooks()
+    yield
+    gc.collect()
+    assert hooks() == before
 
 
 @pytest.fixture
@@ -58,20 +64,18 @@ def step():
     return step
 
 
-def test_within_the_budget_nothing_happens_and_nothing_stays(step):
-    before = hooks()
+def test_within_the_budget_nothing_happens(step):
     with harness.budget(max_compiles=1, max_traces=1, max_lowers=1, max_builds=1, max_eager=0):
         for _ in range(3):
             step(ones(3))
-    assert hooks() == before
 
 
-def test_over_the_budget_the_text_names_function_and_call_site(loss):
+def test_over_the_budget_the_error_names_function_and_call_site_in_any_process(loss):
     def train():
         for steps in range(1, 6):
             loss(ones(3), steps)
 
-    with pytest.raises(harness.BudgetExceeded) as caught, harness.budget(max_compiles=2):
+    with exceeded(max_compiles=2) as caught:
         train()
     text = str(caught.value)
     line = loss.__wrapped__.__code__.co_firstlineno
@@ -85,21 +89,16 @@ def test_over_the_budget_the_text_names_function_and_call_site(loss):
     assert (over.limit, over.allowed, over.used) == ("max_compiles", 2, 5)
     assert over.functions[0].endswith("loss")
     assert isinstance(caught.value, AssertionError)
-
-
-def test_the_error_travels_between_processes(step):
-    with pytest.raises(harness.BudgetExceeded) as caught, harness.budget(max_builds=0):
-        step(ones(3))
     again = pickle.loads(pickle.dumps(caught.value))
-    assert (str(again), again.over) == (str(caught.value), caught.value.over)
+    assert (str(again), again.over) == (text, caught.value.over)
 
 
 @pytest.mark.parametrize("limit", ["max_compiles", "max_traces", "max_lowers", "max_builds"])
 def test_each_count_has_its_limit(step, limit):
-    with harness.budget(**{limit: 2}):
-        step(ones(3)), step(ones(4))
-    with exceeded(f"{limit} = 2", **{limit: 2}):
-        step(ones(5)), step(ones(6)), step(ones(7))
+    with harness.budget(**{limit: 1}):
+        step(ones(3))
+    with exceeded(f"{limit} = 1", **{limit: 1}):
+        step(ones(4)), step(ones(5))
 
 
 def test_seconds_have_a_limit_and_a_warning(step):
@@ -122,7 +121,7 @@ def test_a_trace_inside_another_function_is_a_trace(step):
     def outer(x):
         return step(x) * 2
 
-    with pytest.raises(harness.BudgetExceeded) as caught, harness.budget(max_traces=1):
+    with exceeded(max_traces=1) as caught:
         outer(ones(3))
     assert caught.value.over[0].used == 2
     with harness.budget(functions="step", max_compiles=0):
@@ -148,9 +147,9 @@ def test_a_name_that_no_function_has_is_refused(step):
         step(ones(3))
     assert type(dead) is weakref.ProxyType
     # What was built before, is never called or is made only when something else is called, is one.
-    for name in ("step", "never", "test_guard.py:maker.<locals>.made"):
-        with harness.budget(max_compiles=0, functions=name):
-            pass
+    names = ["step", "never", "test_guard.py:maker.<locals>.made"]
+    with harness.budget(max_compiles=0, functions=names):
+        pass
 
 
 def never():
@@ -167,10 +166,7 @@ def maker():
 def test_each_function_may_have_as_much(step, loss):
     with harness.budget(max_compiles=2, each=True):
         step(ones(3)), step(ones(4)), loss(ones(3), 1), loss(ones(3), 2)
-    with (
-        pytest.raises(harness.BudgetExceeded, match=r"3 compiles of `loss`") as caught,
-        harness.budget(max_compiles=2, each=True),
-    ):
+    with exceeded(r"3 compiles of `loss`", max_compiles=2, each=True) as caught:
         step(ones(5)), loss(ones(3), 3), loss(ones(3), 4), loss(ones(3), 5)
     assert len(caught.value.over) == 1
     jax.clear_caches()
@@ -179,20 +175,19 @@ def test_each_function_may_have_as_much(step, loss):
 
 
 def test_no_compile_after_warm_up_in_a_block(step):
-    with harness.budget(max_compiles=0) as budget:
-        step(ones(3))
-        budget.start()
-        for _ in range(3):
+    def train(*sizes):
+        with harness.budget(max_compiles=0) as budget:
             step(ones(3))
-    with exceeded(max_compiles=0) as budget:
-        step(ones(4))
-        budget.start()
-        step(ones(5))
+            budget.start()
+            for size in sizes:
+                step(ones(size))
+
+    train(3, 3)
+    with pytest.raises(harness.BudgetExceeded):
+        train(4)
 
 
 def test_no_compile_after_warm_up_in_a_function(step):
-    before = hooks()
-
     @harness.budget(warm_up=2)
     def train(size):
         """Train."""
@@ -203,9 +198,6 @@ def test_no_compile_after_warm_up_in_a_function(step):
     with pytest.raises(harness.BudgetExceeded, match="allows 0"):
         train(5)
     assert train(5) == (5,)
-    del train
-    gc.collect()
-    assert hooks() == before
 
 
 def test_a_budget_with_a_warm_up_can_be_closed(step):
@@ -219,7 +211,6 @@ def test_a_budget_with_a_warm_up_can_be_closed(step):
     with pytest.raises(harness.BudgetExceeded), budget:
         step(ones(4))
     budget.close()
-    assert hooks() == before
 
 
 def test_what_a_call_builds_outside_is_not_counted(step):
@@ -230,8 +221,6 @@ def test_what_a_call_builds_outside_is_not_counted(step):
 
 
 def test_what_the_program_raises_is_not_hidden(step):
-    before = hooks()
-
     @harness.budget(max_compiles=0)
     def broken():
         step(ones(4))
@@ -239,7 +228,6 @@ def test_what_the_program_raises_is_not_hidden(step):
 
     with pytest.raises(KeyError, match="own"):
         broken()
-    assert hooks() == before
 
 
 def test_budgets_lie_in_each_other(step):
