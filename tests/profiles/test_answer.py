@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -8,8 +7,7 @@ import pytest
 from harness.profiles.answer.findings import findings
 from harness.profiles.answer.summary import LINES
 from harness.profiles.causes.cause import Cause
-from harness.profiles.names import line_text
-from harness.report.profile.face import Profile
+from harness.report.profile.face import Profile, load_profile
 from harness.watch import events
 from tests.profiles.logs import (
     MAIN,
@@ -34,23 +32,27 @@ def text_of(profile, width=100):
     return "\n".join(lines)
 
 
+@pytest.fixture
+def recorded(tmp_path):
+    """Make the profile of a process that wrote these lines, with a cause for each build."""
+
+    def make(*lines, kind="static value", end=20_000, **fields):
+        return caused(profile_of(tmp_path, [started(), *lines, ended(end)]), kind, **fields)
+
+    return make
+
+
 def compiled(count, each=1000.0, begin=1000.0, **other):
-    return [
-        build(
-            number,
-            begin + (number - 1) * each,
-            begin + number * each,
-            ("compile", begin + (number - 1) * each, begin + number * each),
-            requests=(request("unwritten", each, each, key=f"{number}", reason="no directory"),),
-            **other,
-        )
-        for number in range(1, count + 1)
-    ]
+    def one(number):
+        span = begin + (number - 1) * each, begin + number * each
+        asked = request("unwritten", each, each, key=f"{number}", reason="no directory")
+        return build(number, *span, ("compile", *span), requests=(asked,), **other)
+
+    return [one(number) for number in range(1, count + 1)]
 
 
-def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path):
-    lines = [started(), IMPORT, *compiled(17), samples(30_000, program=480), ended(30_000)]
-    profile = caused(profile_of(tmp_path, lines))
+def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path, recorded):
+    profile = recorded(IMPORT, *compiled(17), samples(30_000, program=480), end=30_000)
     for number, built in enumerate(profile.builds):
         profile.causes[built.key] = profile.causes[built.key]._replace(
             argument="steps", before=str(number - 1), after=str(number), remedy="Trace `steps`."
@@ -66,46 +68,38 @@ def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path):
     assert f"harness profile show {tmp_path} --table causes" in text
 
 
-FAILED = replace(ended(2_000), failures=("PackageNotFoundError: jax",))
-
-
 @pytest.mark.parametrize(
-    ("lines", "first", "more"),
+    ("lines", "failures", "told"),
     [
-        ([ended(2_000)], "and JAX built nothing: no process that was followed imported it", ""),
+        ([], (), "and JAX built nothing: no process that was followed imported it"),
         (
-            [FAILED],
+            [],
+            ("PackageNotFoundError: jax",),
             "and nobody knows what JAX built: recording it failed.",
-            "The profile itself failed once: PackageNotFoundError: jax",
         ),
-        (
-            [IMPORT, ended(2_000)],
-            "and JAX built nothing: no function was traced, lowered or compi",
-            "",
-        ),
+        ([IMPORT], (), "and JAX built nothing: no function was traced, lowered or compi"),
     ],
     ids=["no JAX", "nothing recorded", "no builds"],
 )
-def test_a_profile_without_builds_says_why(tmp_path, lines, first, more):
-    text = text_of(profile_of(tmp_path, [started(), *lines]))
-    assert text.startswith(f"2.0 s, {first}")
-    assert more in text
+def test_a_profile_without_builds_says_why(tmp_path, lines, failures, told):
+    end = ended(2_000, failures=failures)
+    text = text_of(profile_of(tmp_path, [started(), *lines, end]))
+    assert text.startswith(f"2.0 s, {told}")
+    assert all(f"The profile itself failed once: {failure}" in text for failure in failures)
     assert "Next" not in text
 
 
-def test_one_large_program_outside_jit_is_a_finding_of_its_own(tmp_path):
+def test_one_large_program_outside_jit_is_a_finding_of_its_own(recorded):
     lines = compiled(9, each=20, function=2)
     large = replace(compiled(1, each=500, begin=5000, function=2)[0], id=99, object=99)
-    profile = caused(profile_of(tmp_path, [started(), *lines, large, ended(20_000)]), "shape")
-    assert [one.text for one in findings(profile)] == [
+    assert [one.text for one in findings(recorded(*lines, large, kind="shape"))] == [
         "JAX's `broadcast_in_dim` was compiled outside jit",
         "9 small programs outside jit: JAX's own `broadcast_in_dim`",
     ]
 
 
-def test_one_build_only(tmp_path):
-    profile = caused(profile_of(tmp_path, [started(), IMPORT, *compiled(1), ended(2_500)]))
-    text = text_of(profile)
+def test_one_build_only(recorded):
+    text = text_of(recorded(IMPORT, *compiled(1), end=2_500))
     assert "1 build of 1 function: 1 compiled." in text
     assert "1.0 s  First build of `loss`: 1.0 s of it is compile, train.py:88" in text
     assert "not sampled" in " ".join(text.split())
@@ -115,14 +109,11 @@ def test_a_program_that_is_still_recorded_says_so():
     assert Profile(()).summary() == ["Nothing is recorded yet."]
 
 
-def test_eager_programs_are_one_line(tmp_path):
-    lines = compiled(212, each=40, function=2)
-    profile = caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]), "shape")
-    text = text_of(profile)
+def test_eager_programs_are_one_line(recorded):
     assert (
         "  8.5 s  212 small programs outside jit: JAX's own `broadcast_in_dim`, train.py:88\n"
-        "           Make arrays with NumPy" in text
-    )
+        "           Make arrays with NumPy"
+    ) in text_of(recorded(*compiled(212, each=40, function=2), kind="shape"))
 
 
 LIBRARY = events.Frame("/x/site-packages/numpyro/infer/util.py", 5, "init", "library")
@@ -130,7 +121,7 @@ NUMPY = events.Frame("/x/site-packages/numpy/_core/fromnumeric.py", 9, "sum", "l
 USER = events.Frame("/project/train.py", 44, "main", "program")
 
 
-def eager_programs(tmp_path):
+def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     """10 small programs of a library's, 5 of the program's own, and 3 loops of the library's."""
     body = "body at /project/train.py:7"
     lines = [
@@ -144,12 +135,7 @@ def eager_programs(tmp_path):
         lines.append(replace(made, id=n, stack=stack, object=n))
     # Traced inside another function only: no program.
     traced = build(19, 5000, 5001, ("trace", 5000, 5001), function=2)
-    lines.append(replace(traced, stack=2))
-    return caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]))
-
-
-def test_small_programs_are_told_by_who_called_them_and_loops_apart(tmp_path):
-    profile = eager_programs(tmp_path)
+    profile = recorded(*lines, replace(traced, stack=2))
     library, own, loop = findings(profile)
     assert library.text == "10 small programs outside jit by numpyro: JAX's own `broadcast_in_dim`"
     assert library.place == "called at train.py:44"
@@ -165,7 +151,7 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(tmp_path):
 
 @pytest.mark.parametrize("library", [(), (LIBRARY,)], ids=["", "called by a library"])
 def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_itself(
-    tmp_path, library
+    recorded, library
 ):
     def frame(line, function):
         return events.Frame("/project/train.py", line, function, "program")
@@ -179,8 +165,8 @@ def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_its
     for n, (function, stack) in enumerate([(2, 2)] * 3 + [(2, 3)] * 5 + [(2, 4), (3, 4)]):
         made = compiled(1, each=20, begin=1000 + 20 * n, function=function)[0]
         lines.append(replace(made, id=n + 1, stack=stack, object=n))
-    profile = caused(profile_of(tmp_path, [started(), *lines, ended(20_000)]))
-    small = next(finding for finding in findings(profile) if "small programs" in finding.text)
+    found = findings(recorded(*lines))
+    small = next(finding for finding in found if "small programs" in finding.text)
     named = (
         "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
         "arrays with NumPy."
@@ -188,10 +174,14 @@ def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_its
     assert small.remedy.startswith("Make arrays with NumPy" if library else named)
 
 
-def test_findings_add_up_to_all_builds(tmp_path):
+def test_findings_add_up_to_all_builds(recorded):
     grad = events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "grad_f")
-    lines = [grad, *compiled(8), *eager_lines(9), *small_firsts(20)]
-    profile = caused(profile_of(tmp_path, [started(), *lines, ended(90_000)]), "shape")
+    lines = [grad, *compiled(8), build(9, 20_000, 20_500, ("compile", 20_000, 20_500), function=2)]
+    for n in range(3):  # first builds of 1 ms each
+        at = 30_000 + 10 * n
+        lines.append(events.Function(10 + n, f"g{n}", "g", "/project/train.py", 50, "program"))
+        lines.append(build(20 + n, at, at + 1, ("trace", at, at + 1), function=10 + n))
+    profile = recorded(*lines, kind="shape", end=90_000)
     found = findings(profile)
     assert sum(one.seconds for one in found) == pytest.approx(
         sum(built.build_ns for built in profile.builds) / 1e9
@@ -200,35 +190,23 @@ def test_findings_add_up_to_all_builds(tmp_path):
     assert "Of that: 7.0 s building again, 1.0 s first builds" in text_of(profile)
 
 
-def eager_lines(number):
-    return [build(number, 20_000, 20_500, ("compile", 20_000, 20_500), function=2)]
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("committed", ["2 times more: `params` is; and once for `state`"]),
+        ("static value", ["once more: `params` is", "once more: `state` is"]),
+    ],
+)
+def test_one_kind_of_cause_is_one_finding_but_for_what_is_mended_apart(recorded, kind, told):
+    profile = recorded(*compiled(3))
+    for built, argument in zip(profile.builds[1:], ("params", "state"), strict=True):
+        cause = Cause(kind, argument, sentence=f"`{argument}` is. Also: more.")
+        profile.causes[built.key] = cause
+    again = [one.text for one in findings(profile) if " more" in one.text]
+    assert again == [f"`loss` was compiled {text}" for text in told]
 
 
-def small_firsts(number):
-    """First builds of three functions, of 1 ms each."""
-    lines = []
-    for n in range(3):
-        at = 30_000 + 10 * n
-        lines.append(events.Function(10 + n, f"g{n}", "g", "/project/train.py", 50, "program"))
-        lines.append(build(number + n, at, at + 1, ("trace", at, at + 1), function=10 + n))
-    return lines
-
-
-def test_one_kind_of_cause_is_one_finding_but_for_what_is_mended_apart(tmp_path):
-    for kind, expected in (("committed", 1), ("static value", 2)):
-        profile = caused(profile_of(tmp_path / kind, [started(), *compiled(3), ended(9_000)]))
-        for built, argument in zip(profile.builds[1:], ("params", "state"), strict=True):
-            cause = Cause(kind, argument, sentence=f"`{argument}` is. Also: more.")
-            profile.causes[built.key] = cause
-        again = [one for one in findings(profile) if " more" in one.text]
-        assert len(again) == expected
-        if kind == "committed":
-            assert again[0].text == (
-                "`loss` was compiled 2 times more: `params` is; and once for `state`"
-            )
-
-
-def test_functions_are_named_so_that_they_can_be_told_apart(tmp_path):
+def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     lambda_ = "<lambda>"
     lines = [
         events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "vmap_f, grad_f"),
@@ -237,7 +215,7 @@ def test_functions_are_named_so_that_they_can_be_told_apart(tmp_path):
         *(replace(one, function=one.id + 1) for one in compiled(4)[1:]),
         compiled(1)[0],
     ]
-    profile = caused(profile_of(tmp_path, [started(), *lines, ended(9_000)]))
+    profile = recorded(*lines)
     for built in profile.builds:
         profile.causes[built.key] = Cause("first")
     text = " ".join(one.text for one in findings(profile))
@@ -255,16 +233,16 @@ def test_what_is_wrong_with_the_logs_is_told(tmp_path):
     profile_of(tmp_path, [started(), *compiled(2)], [started(pid=8), *compiled(1), end])
     (log,) = list(tmp_path.glob("*-1.jsonl"))
     log.write_bytes(log.read_bytes() + b'{"event":"bui')
-    from harness.report.profile.face import load_profile as read
-
-    profile = caused(read(tmp_path), "unexplained")
-    text = text_of(profile)
-    assert "1 log cut off (process 7): killed, or still running." in text
-    assert "1 line of the logs could not be read." in text
-    assert "3 lines could not be written" in text
-    assert "The profile itself failed once: ValueError: no" in text
-    assert "2 builds could not be explained." in text
-    assert "in 2 processes" in text
+    text = text_of(caused(load_profile(tmp_path), "unexplained"))
+    for told in (
+        "1 log cut off (process 7): killed, or still running.",
+        "1 line of the logs could not be read.",
+        "3 lines could not be written",
+        "The profile itself failed once: ValueError: no",
+        "2 builds could not be explained.",
+        "in 2 processes",
+    ):
+        assert told in text
 
 
 def test_a_build_that_never_ended_comes_first(tmp_path):
@@ -273,7 +251,7 @@ def test_a_build_that_never_ended_comes_first(tmp_path):
     assert "3 min 9 s  `loss` never ended: the log stops in its compile, train.py:88" in text
 
 
-def test_the_persistent_cache_when_it_is_on(tmp_path):
+def test_the_persistent_cache_when_it_is_on(recorded):
     asked = [
         request("written", 900, 800, write=50, key="a"),
         request("hit", 30, load=20, key="a"),
@@ -284,8 +262,7 @@ def test_the_persistent_cache_when_it_is_on(tmp_path):
         build(n, 1000 * n, 1000 * n + 950, ("compile", 1000 * n, 1000 * n + 900), requests=(one,))
         for n, one in enumerate(asked, 1)
     ]
-    profile = caused(profile_of(tmp_path, [started(), *lines, ended(6_000)]))
-    text = " ".join(text_of(profile).split())
+    text = " ".join(text_of(recorded(*lines)).split())
     assert (
         "Persistent cache: 2 of 4 requests hit in 60 ms, which saved 780 ms without the 1 that an "
         "earlier run compiled; 1 written; not written: 1 below the time threshold." in text
@@ -301,18 +278,16 @@ def test_the_persistent_cache_when_it_is_on(tmp_path):
         ((0.0, 0.0), "It would save a second run nothing."),
     ],
 )
-def test_what_the_persistent_cache_would_save(tmp_path, seconds, told):
+def test_what_the_persistent_cache_would_save(recorded, seconds, told):
     lines = []
     for n, took in enumerate(seconds, 1):
         lines += [replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
-    text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(30_000)])))
-    assert told in " ".join(text.split())
+    assert told in " ".join(text_of(recorded(*lines)).split())
 
 
-def test_where_the_persistent_cache_is_disabled_nothing_is_promised(tmp_path):
+def test_where_the_persistent_cache_is_disabled_nothing_is_promised(recorded):
     asked = request("unwritten", 2000, 2000, key="a", reason="disabled")
-    lines = [build(1, 1000, 4000, ("compile", 1000, 3000), requests=(asked,))]
-    text = text_of(caused(profile_of(tmp_path, [started(), *lines, ended(6_000)])))
+    text = text_of(recorded(build(1, 1000, 4000, ("compile", 1000, 3000), requests=(asked,))))
     assert "Persistent cache: disabled: by jax_enable_compilation_cache" in text
     assert "save" not in text
 
@@ -336,35 +311,16 @@ def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
     assert "other finding" in "\n".join(found)
 
 
-def test_many_builds_are_told_in_seconds(tmp_path):
-    lines = []
-    for n in range(1, 10_001):
-        stages = [("trace", n, n + 0.2), ("lower", n + 0.2, n + 0.3), ("compile", n + 0.3, n + 0.9)]
-        asked = (request("written", 0.5, 0.4, write=0.1, key=str(n)),)
-        lines.append(build(n, n, n + 0.95, *stages, requests=asked, thread=n % 3))
-    profile = profile_of(tmp_path, [started(), *lines, ended(40_000)])
-    caused(profile, argument="n")
-    before = time.process_time()
-    text = text_of(profile)
-    assert time.process_time() - before < 3  # 0.3 s on the machine it was written on
-    assert "10,000 builds of 1 function in 3 threads" in text
-
-
-@pytest.mark.parametrize(
-    ("file", "line", "text"),
-    [
-        ("/project/train.py", 88, "train.py:88"),
-        ("/project/src/train.py", 0, "src/train.py"),
-        ("/workshop/train.py", 8, "/workshop/train.py:8"),
-        ("/env/lib/python3.11/site-packages/equinox/_jit.py", 5, "equinox/_jit.py:5"),
-        ("", 0, ""),
-    ],
-)
-def test_places_are_named_from_where_the_program_ran(file, line, text):
-    assert line_text(file, line, "/project") == text
-
-
-def test_a_call_that_raised_is_not_said_to_have_built_anything(tmp_path):
-    lines = [started(), IMPORT, *compiled(3), ended(20_000)]
-    profile = caused(profile_of(tmp_path, lines), "raised", after="TypeError")
+def test_a_call_that_raised_is_not_said_to_have_built_anything(recorded):
+    profile = recorded(IMPORT, *compiled(3), kind="raised", after="TypeError")
     assert "raised TypeError 2 times, and nothing was built" in text_of(profile)
+
+
+def test_threads_are_counted_and_added_up(recorded):
+    lines = [
+        build(n, 200, 300, ("trace", 200, 300), thread=n % 3, function=1 + n % 2)
+        for n in range(1, 1_001)
+    ]
+    text = text_of(recorded(*lines))
+    assert "1,000 builds of 2 functions in 3 threads: 1,000 traced." in text
+    assert "Threads added up: 200 ms building again, 100 ms JAX's functions outside jit" in text

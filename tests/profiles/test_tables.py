@@ -5,7 +5,6 @@ import json
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -15,7 +14,7 @@ import harness
 from harness.cli.output import print_page
 from harness.cli.profile import app
 from harness.cli.profile import show as showing
-from harness.errors import UsageError
+from harness.errors import ProfileError, UsageError
 from harness.profiles.tables import builds as build_rows
 from harness.profiles.tables.frames import TABLES
 from harness.profiles.tables.listing import listed
@@ -53,34 +52,43 @@ LINES = [
 ]
 
 
-@pytest.fixture
-def recorded(tmp_path):
-    return caused(profile_of(tmp_path / "p", [started(), *LINES]), argument="n", remedy="Do.")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("recorded") / "p"
+    return caused(profile_of(folder, [started(), *LINES]), argument="n", remedy="Do.")
 
 
-def test_a_row_per_build(recorded):
-    frame = recorded.frame()
-    first, hit, _ = frame.to_dict("records")
-    assert first["call_site"] == "train.py:88"
-    assert (first["trace_s"], first["lower_s"]) == pytest.approx((0.01, 0.01))
-    assert (first["compile_s"], first["write_s"]) == pytest.approx((0.065, 0.005))
-    assert (first["build_s"], first["other_s"]) == pytest.approx((0.09, 0.01))
-    assert first["begin_s"] == pytest.approx(0.2)
-    assert (first["compiles"], first["loads"], first["outcome"]) == (1, 0, "written")
-    assert (first["code_bytes"], first["temporary_bytes"]) == (100, 7)
-    assert (hit["compiles"], hit["loads"], hit["load_s"]) == (0, 1, pytest.approx(0.03))
-    assert hit["saved_s"] == pytest.approx(0.05)
-    assert (hit["cause"], hit["argument"], hit["remedy"]) == ("static value", "n", "Do.")
-    assert np.isnan(first["saved_s"])
+def held(row, **expected):
+    """Hold some columns of a row against what is expected, None of what is not known."""
+    found = {name: None if pd.isna(row[name]) else row[name] for name in expected}
+    assert found == pytest.approx(expected)
 
 
-def test_a_row_per_function_with_visits(recorded):
-    loss, broadcast = recorded.frame("functions").to_dict("records")
-    assert (loss["function"], loss["builds"], loss["again"]) == ("loss", 2, 1)
-    assert loss["first_call_s"] == pytest.approx(0.1)
-    assert (loss["visits"], loss["visit_s"]) == (12, 0.25)
-    assert (loss["causes"], broadcast["causes"]) == ("first, static value", "first")
-    assert loss["build_s"] == pytest.approx(0.12)
+def test_every_table_has_its_rows(recorded):
+    tables = {table: recorded.frame(table).to_dict("records") for table in TABLES}
+    first, hit, _ = tables["builds"]
+    held(first, call_site="train.py:88", trace_s=0.01, lower_s=0.01, compile_s=0.065)
+    held(first, write_s=0.005, build_s=0.09, other_s=0.01, begin_s=0.2, saved_s=None)
+    held(first, compiles=1, loads=0, outcome="written", code_bytes=100, temporary_bytes=7)
+    held(hit, compiles=0, loads=1, load_s=0.03, saved_s=0.05)
+    held(hit, cause="static value", argument="n", remedy="Do.")
+    loss, broadcast = tables["functions"]
+    held(loss, function="loss", builds=2, again=1, first_call_s=0.1, visits=12, visit_s=0.25)
+    held(loss, causes="first, static value", build_s=0.12)
+    held(broadcast, causes="first")
+    (site,) = tables["sites"]
+    held(site, call_site="train.py:88", builds=3, sampled_s=0.1)
+    held(site, functions="loss ×2, broadcast_in_dim")
+    (eager,) = tables["eager"]
+    held(eager, functions="broadcast_in_dim")
+    assert [row["cause"] for row in tables["causes"]] == ["first", "first", "static value"]
+    saved = {row["outcome"]: row for row in tables["cache"]}
+    held(saved["hit"], saved_s=0.05)
+    held(saved["written"], saved_s=None)
+    of_run = [row for row in tables["time"] if row["scope"] == "run"]
+    assert sum(row["seconds"] for row in of_run) == pytest.approx(0.6)
+    assert sum(row["share"] for row in of_run) == pytest.approx(1)
+    assert [row["main"] for row in tables["threads"]] == ["yes"]
 
 
 def test_a_function_that_was_only_visited_has_a_row(tmp_path):
@@ -89,22 +97,6 @@ def test_a_function_that_was_only_visited_has_a_row(tmp_path):
     assert list(found["builds"]) == [2, 0]
     assert found["builds"].dtype == "int64"
     assert found["visits"].sum() == 3
-
-
-def test_a_row_per_line_cause_request_and_part(recorded):
-    (site,) = recorded.frame("sites").to_dict("records")
-    assert (site["call_site"], site["builds"]) == ("train.py:88", 3)
-    assert site["functions"] == "loss ×2, broadcast_in_dim"
-    assert site["sampled_s"] == pytest.approx(0.1)
-    assert list(recorded.frame("eager")["functions"]) == ["broadcast_in_dim"]
-    assert list(recorded.frame("causes")["cause"]) == ["first", "first", "static value"]
-    requests = recorded.frame("cache").set_index("outcome")
-    assert requests.loc["hit", "saved_s"] == pytest.approx(0.05)
-    assert np.isnan(requests.loc["written", "saved_s"])
-    time = recorded.frame("time")
-    assert time[time.scope == "run"]["seconds"].sum() == pytest.approx(0.6)
-    assert time[time.scope == "run"]["share"].sum() == pytest.approx(1)
-    assert list(recorded.frame("threads")["main"]) == ["yes"]
 
 
 def test_columns_and_types_are_the_same_with_and_without_rows(recorded, tmp_path):
@@ -128,31 +120,24 @@ def test_an_unknown_table_is_refused(recorded):
         recorded.frame("bulids")
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory):
-    """What is really recorded: two shapes of one function, and operations outside jit."""
+def test_a_real_program(tmp_path):
+    """Two shapes of one function, and operations outside jit."""
 
     def double(x):
         return 2 * x
 
     jitted = jax.jit(double)
-    folder = tmp_path_factory.mktemp("real") / "p"
     jax.clear_caches()
-    with harness.profile(folder) as found:
+    with harness.profile(tmp_path / "p") as real:
         for size in (3, 4, 4):
             jitted(jnp.zeros(size))
-    return caused(found, "shape", argument="x")
-
-
-def test_a_real_program(real):
-    frame = real.frame("functions").set_index("function")
-    assert frame.loc["double", "compiles"] == 2
-    assert frame.loc["double", "origin"] == "program"
-    assert 0 < frame.loc["double", "compile_s"] < 20
+    functions = real.frame("functions").set_index("function")
+    held(functions.loc["double"], compiles=2, origin="program")
+    assert 0 < functions.loc["double", "compile_s"] < 20
     time = real.frame("time")
-    run = time[time.scope == "run"]
-    assert (run["seconds"] >= 0).all()
-    assert run.set_index("part").loc["compile", "seconds"] > 0
+    run = time[time.scope == "run"].set_index("part")["seconds"]
+    assert (run >= 0).all()
+    assert run["compile"] > 0
     assert "`double` was compiled once more" in "\n".join(real.summary())
     assert "went into building programs" in real._repr_html_()
     assert "builds" in repr(real)
@@ -160,15 +145,6 @@ def test_a_real_program(real):
 
 def shown(*arguments):
     return CliRunner().invoke(app, ["show", *map(str, arguments)])
-
-
-@pytest.fixture
-def causes_given(monkeypatch):
-    """The command reads the folder anew: what it reads is given causes."""
-    from harness.profiles import recorded
-
-    read = recorded.read
-    monkeypatch.setattr(recorded, "read", lambda folder: caused(read(folder), argument="n"))
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
@@ -195,7 +171,8 @@ def test_columns_that_do_not_fit_are_named(recorded):
     assert "the line is too short" in note
 
 
-def test_the_rows_of_builds_are_made_once(recorded, monkeypatch):
+def test_the_rows_of_builds_are_made_once(tmp_path, monkeypatch):
+    recorded = profile_of(tmp_path, [started(), *LINES])
     made = []
     rows = build_rows._rows
     monkeypatch.setattr(build_rows, "_rows", lambda profile: made.append(1) or rows(profile))
@@ -206,39 +183,34 @@ def test_the_rows_of_builds_are_made_once(recorded, monkeypatch):
     assert len(made) == 1
 
 
-@pytest.mark.usefixtures("causes_given")
-def test_show_prints_the_answer_and_every_table(recorded, tmp_path):
-    done = shown(recorded.folder)
-    assert done.exit_code == 0, done.output
-    assert "went into building programs" in done.output
-    for table in TABLES:
-        done = shown(recorded.folder, "--table", table)
+def test_show_prints_the_answer_and_every_table(recorded):
+    for words in ((), *(("--table", table) for table in TABLES)):
+        done = shown(recorded.folder, *words)
         assert done.exit_code == 0, done.output
         assert len(done.output.splitlines()) > 1
+    assert "went into building programs" in shown(recorded.folder).output
     assert "train.py:88" in shown(recorded.folder, "-t", "sites").output
 
 
-@pytest.mark.usefixtures("causes_given")
 def test_show_writes_files(recorded, tmp_path):
     to = tmp_path / "new" / "builds.csv"
     assert shown(recorded.folder, "-t", "builds", "--format", "csv", "-o", to).exit_code == 0
-    read = pd.read_csv(to)
-    assert list(read.columns) == list(recorded.frame().columns)
-    done = shown(recorded.folder, "-t", "causes", "--format", "json")
-    rows = json.loads(done.output)
+    assert list(pd.read_csv(to).columns) == list(recorded.frame().columns)
+    rows = json.loads(shown(recorded.folder, "-t", "causes", "--format", "json").output)
     assert (rows["table"], len(rows["rows"])) == ("causes", 3)
     assert shown(recorded.folder, "-o", tmp_path / "answer.txt").exit_code == 0
     assert "went into building" in (tmp_path / "answer.txt").read_text()
 
 
-def test_show_says_what_is_wrong(tmp_path):
-    (tmp_path / "none").mkdir()
-    from harness.errors import ProfileError
-
-    for folder, text in ((tmp_path / "none", "holds no profile"), (tmp_path / "x", "is no folder")):
-        done = shown(folder)
-        assert isinstance(done.exception, ProfileError)
-        assert text in str(done.exception)
-    done = shown(tmp_path, "--format", "csv")
-    assert isinstance(done.exception, UsageError)
-    assert "name one with --table" in str(done.exception)
+@pytest.mark.parametrize(
+    ("folder", "words", "error", "text"),
+    [
+        (".", (), ProfileError, "holds no profile"),
+        ("x", (), ProfileError, "is no folder"),
+        (".", ("--format", "csv"), UsageError, "name one with --table"),
+    ],
+)
+def test_show_says_what_is_wrong(tmp_path, folder, words, error, text):
+    done = shown(tmp_path / folder, *words)
+    assert isinstance(done.exception, error)
+    assert text in str(done.exception)
