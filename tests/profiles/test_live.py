@@ -7,10 +7,12 @@ import socket
 import subprocess
 import time
 from dataclasses import replace
-from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+import harness
 from harness.profiles import live
 from harness.profiles.live import Following
 from harness.watch import events
@@ -40,7 +42,6 @@ class Writing:
     """A log that is being written."""
 
     def __init__(self, folder, name="h-1-0.jsonl", started=STARTED):
-        folder.mkdir(exist_ok=True)
         self.path = folder / name
         self(started, logs.FUNCTION, STEP, STACK)
 
@@ -52,123 +53,102 @@ class Writing:
             file.write(text)
 
 
+@pytest.fixture
+def write(tmp_path):
+    return Writing(tmp_path)
+
+
+@pytest.fixture
+def look(tmp_path):
+    following = Following(tmp_path)
+    return lambda seconds=3: following.look(seconds * S)
+
+
 def test_a_folder_that_is_not_there_yet_is_empty(tmp_path):
     state = Following(tmp_path / "later").look(S)
     assert (state.processes, state.builds, state.seconds, state.running) == (0, 0, 0.0, ())
 
 
-def test_builds_are_counted_as_they_come(tmp_path):
-    following = Following(tmp_path)
-    write = Writing(tmp_path)
+def test_builds_are_counted_as_they_come(write, look):
     write(build(1, 1, 1, 3))
-    assert following.look(9 * S).builds == 1
+    assert look(9).builds == 1
     write(build(2, 1, 4, 5), build(3, 2, 5, 9))
-    state = following.look(9 * S)
+    state = look(9)
     assert (state.processes, state.builds, state.seconds) == (1, 3, 7.0)
-    assert state.last == live.Tally("step", "train.py:88", 1, 4.0)
-    assert state.costliest[0] == live.Tally("step", "train.py:88", 1, 4.0)
+    assert state.last == state.costliest[0] == live.Tally("step", "train.py:88", 1, 4.0)
     write(build(4, 1, 10, 12))
-    assert following.look(13 * S).costliest[0] == live.Tally("loss", "train.py:88", 3, 5.0)
+    assert look(13).costliest[0] == live.Tally("loss", "train.py:88", 3, 5.0)
 
 
-def test_a_build_that_goes_on_is_there_until_it_ends(tmp_path):
-    following = Following(tmp_path)
-    write = Writing(tmp_path)
+def test_a_build_that_goes_on_is_there_until_it_ends(write, look):
     write(build(1, 1, 0, 1), running(2, 2.5))
-    state = following.look(10 * S)
+    state = look(10)
     (now,) = state.running
-    assert (now.function, now.place, now.stage, now.before) == ("loss", "train.py:88", "compile", 1)
-    assert (now.begin_ns, now.pid, state.seconds) == (2 * S, os.getpid(), 9.0)
+    assert now == live.Now("loss", "train.py:88", "compile", 2 * S, 1, os.getpid())
+    assert state.seconds == 9.0
     write(running(2, 3.5), build(2, 2, 5, 6))  # inside the one that goes on
-    assert [now.function for now in following.look(10 * S).running] == ["loss"]
+    assert [now.function for now in look(10).running] == ["loss"]
     write(build(3, 1, 2, 11))
-    assert following.look(11 * S).running == ()
+    assert look(11).running == ()
 
 
-def test_the_one_that_takes_longest_is_first_and_threads_overlap_once(tmp_path):
-    write = Writing(tmp_path)
+def test_the_one_that_takes_longest_is_first_and_threads_overlap_once(write, look):
     write(build(1, 1, 0, 4, thread=5), build(2, 1, 1, 3, thread=6), build(3, 1, 10, 12, thread=5))
     write(running(11, 12, thread=7), running(9, 12, function=2, thread=8))
-    state = Following(tmp_path).look(14 * S)
+    state = look(14)
     assert [now.function for now in state.running] == ["step", "loss"]
     assert state.seconds == 4 + 5
 
 
-def test_half_a_line_waits_for_its_rest_and_nothing_is_read_twice(tmp_path, monkeypatch):
-    following = Following(tmp_path)
-    write = Writing(tmp_path)
-    following.look(S)
+def test_half_a_line_waits_for_its_rest_and_nothing_is_read_twice(write, look):
+    assert look().builds == 0
     whole = encoded(build(1, 1, 1, 3))
-    opened = []
-    plain = Path.open
-
-    def counting(path, *arguments):
-        opened.append(path.stat().st_size)
-        return plain(path, *arguments)
-
-    monkeypatch.setattr(Path, "open", counting)
     for position in range(0, len(whole), 7):
-        with plain(write.path, "ab") as file:
-            file.write(whole[position : position + 7])
-        assert following.look(S).builds == (position + 7 >= len(whole))
-    (file,) = following._files.values()
-    assert file._offset == write.path.stat().st_size
-    assert file._half == b""
+        write.raw(whole[position : position + 7])
+        assert look().builds == (position + 7 >= len(whole))
+    assert look().builds == 1
 
 
-def test_a_log_beyond_what_is_read_at_once_takes_several_looks(tmp_path, monkeypatch):
+def test_a_log_beyond_what_is_read_at_once_takes_several_looks(write, look, monkeypatch):
     monkeypatch.setattr(live, "AT_ONCE_BYTES", 500)
-    write = Writing(tmp_path)
     write(*(build(number, 1, number, number + 1) for number in range(50)))
-    following = Following(tmp_path)
-    counts = [following.look(S).builds for _ in range(60)]
+    counts = [look().builds for _ in range(60)]
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (0, 50)
 
 
-def test_new_processes_appear_and_ended_ones_are_let_go(tmp_path):
-    following = Following(tmp_path)
-    first = Writing(tmp_path)
-    first(running(1, 2))
-    assert following.look(S).processes == 1
-    second = Writing(tmp_path, "h-2-0.jsonl")
-    second(build(1, 1, 1, 2))
-    state = following.look(3 * S)
+def test_new_processes_appear_and_ended_ones_are_let_go(tmp_path, write, look):
+    write(running(1, 2))
+    assert look().processes == 1
+    Writing(tmp_path, "h-2-0.jsonl")(build(1, 1, 1, 2))
+    state = look()
     assert (state.processes, state.builds, len(state.running)) == (2, 1, 1)
     assert state.running[0].before == 1  # the same function, in the other process
-    first(events.Ended(3 * S, "exit"))
-    state = following.look(3 * S)
+    write(events.Ended(3 * S, "exit"))
+    state = look()
     assert (state.processes, state.running) == (1, ())
 
 
 @pytest.mark.parametrize(
     ("host", "shown"), [(HOST, 0), ("elsewhere", 1)], ids=["here", "elsewhere"]
 )
-def test_a_process_that_was_killed_builds_nothing_any_more(tmp_path, host, shown):
+def test_a_process_that_was_killed_builds_nothing_any_more(tmp_path, look, host, shown):
     child = subprocess.Popen(["true"])
     child.wait()
-    started = replace(STARTED, pid=child.pid, host=host)
-    write = Writing(tmp_path, started=started)
-    write(running(1, 2))
-    assert len(Following(tmp_path).look(3 * S).running) == shown
+    Writing(tmp_path, started=replace(STARTED, pid=child.pid, host=host))(running(1, 2))
+    assert len(look().running) == shown
 
 
-def test_garbage_and_newer_logs_are_passed_over(tmp_path):
-    write = Writing(tmp_path)
+def test_garbage_and_newer_logs_are_passed_over(tmp_path, write, look):
     write.raw(b"\xff\x00{}\n[[[\n" + b"[" * 100_000 + b"\n")
     write(build(1, 7, 1, 2))  # a function that nobody named
     Writing(tmp_path, "h-9-0.jsonl", replace(STARTED, schema=99))
     (tmp_path / "x.jsonl").mkdir()
-    state = Following(tmp_path).look(S)
+    state = look()
     assert (state.builds, state.last.function) == (1, "?")
 
 
 def test_a_real_profile_is_followed_while_it_is_recorded(tmp_path):
-    import jax
-    import numpy as np
-
-    import harness
-
     following = Following(tmp_path)
     with harness.profile(tmp_path):
         for size in (3, 4):
