@@ -16,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 import zipapp
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -55,13 +55,16 @@ if __name__ == "__main__":
 COLUMNS = ["function", "origin", "cause", "argument", "line"]
 
 
-def uv(*words: str | Path, **variables: str) -> None:
-    """Run uv; what it says is shown where it fails."""
-    done = subprocess.run(
-        [UV, *map(str, words)], capture_output=True, text=True, env={**os.environ, **variables}
-    )
+def run(*words: str | Path, **options: Any) -> str:
+    """Run a command and return what it says, or end with that where it fails."""
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, **options)
     if done.returncode:
-        raise SystemExit(f"uv {' '.join(map(str, words))}: {done.stderr}")
+        raise SystemExit(f"{' '.join(map(str, words))}: {done.stderr}")
+    return done.stdout
+
+
+def uv(*words: str | Path, **variables: str) -> None:
+    run(UV, *words, env={**os.environ, **variables})
 
 
 class Place:
@@ -73,8 +76,7 @@ class Place:
         uv("venv", "--python", python, environment)
         self.python = environment / "bin" / "python"
         asked = "import jax, jaxlib; print(jax.__version__, jaxlib.__version__)"
-        versions = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
-        self.jax, jaxlib = versions.stdout.split()
+        self.jax, jaxlib = run(python, "-c", asked).split()
         uv("pip", "install", "--python", self.python, f"jax=={self.jax}", f"jaxlib=={jaxlib}")
         (self.packages,) = (environment / "lib").glob("python3*/site-packages")
         (self.packages / "layoutlib.py").write_text(LIBRARY)
@@ -84,7 +86,7 @@ class Place:
         (about / "RECORD").write_text("layoutlib.py,,\nlayoutlib-1.0.dist-info/METADATA,,\n")
         self.program = folder / "train.py"
         self.program.write_text(PROGRAM)
-        self.harness = [sys.executable, "-m", "harness"]
+        self.harness: list[str | Path] = [sys.executable, "-m", "harness"]
         self.variables: dict[str, str] = {}
 
     def builds(self) -> pd.DataFrame:
@@ -92,15 +94,7 @@ class Place:
         out = self.folder / "out"
         out.mkdir()
         command = [*self.harness, "profile", "-o", out / "p", "--", self.python, self.program]
-        done = subprocess.run(
-            list(map(str, command)),
-            cwd=self.folder,
-            env={**os.environ, **self.variables},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise SystemExit(f"{self.folder.name}: {done.returncode}\n{done.stderr}")
+        run(*command, cwd=self.folder, env={**os.environ, **self.variables})
         builds = harness.load_profile(out / "p").frame("builds")
         builds["line"] = builds["call_site"].str.rpartition(":")[2]
         return builds[COLUMNS]
@@ -128,13 +122,13 @@ def tool(place: Place) -> None:
     bin = place.folder / "bin"
     folders = {"UV_TOOL_DIR": str(place.folder / "tools"), "UV_TOOL_BIN_DIR": str(bin)}
     uv("tool", "install", "--python", sys.executable, ROOT, **folders)
-    place.harness = [str(bin / "harness")]
+    place.harness = [bin / "harness"]
 
 
 def beside(place: Place) -> None:
     """The harness is installed into the program's environment."""
     uv("pip", "install", "--python", place.python, ROOT)
-    place.harness = [str(place.python), "-m", "harness"]
+    place.harness = [place.python, "-m", "harness"]
 
 
 def debian(place: Place) -> None:
@@ -171,23 +165,13 @@ def zipped(place: Place) -> None:
 
 def contained(place: Place) -> None:
     """As in a container: nothing but the profile can be written, and there is no home."""
-    subprocess.run(["chmod", "-R", "a-w", place.folder / "env", place.program], check=True)
+    run("chmod", "-R", "a-w", place.folder / "env", place.program)
     place.variables = {"HOME": "/nonexistent"}
     if os.geteuid() == 0:  # who else would be let through
         place.harness = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *place.harness]
 
 
-LAYOUTS: tuple[Callable[[Place], None], ...] = (
-    here,
-    tool,
-    beside,
-    debian,
-    checkout,
-    tree,
-    linked,
-    zipped,
-    contained,
-)
+LAYOUTS = (here, tool, beside, debian, checkout, tree, linked, zipped, contained)
 
 
 def main() -> None:
@@ -197,7 +181,7 @@ def main() -> None:
     )
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_args()
-    first: pd.DataFrame | None = None
+    first = None
     differ = 0
     for layout in LAYOUTS:
         with tempfile.TemporaryDirectory(prefix="harness-layout-") as scratch:

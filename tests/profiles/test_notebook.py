@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 import harness
 from harness.errors import UsageError
-
-ROOT = Path(__file__).parents[2]
+from tests import forks
 
 CELLS = [
     "import jax, jax.numpy as jnp\n@jax.jit\ndef known(x):\n    return x * 2\nknown(1.0)",
@@ -28,44 +24,28 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    for package in ("nbclient", "ipykernel"):
-        pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[dev]'")
+    nbformat = pytest.importorskip("nbformat", reason="pip install -e '.[dev]'")
     path = tmp_path_factory.mktemp("notebook") / "cells.ipynb"
-    cells = [
-        {"cell_type": "code", "id": f"c{number}", "source": source, "metadata": {}, "outputs": []}
-        | {"execution_count": None}
-        for number, source in enumerate(CELLS)
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    path.write_text(json.dumps(notebook))
-    command = [sys.executable, "-m", "tests.notebook", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    cells = map(nbformat.v4.new_code_cell, CELLS)
+    nbformat.write(nbformat.v4.new_notebook(cells=list(cells)), path)
+    done = forks.run([sys.executable, "-m", "tests.notebook", str(path)], cwd=forks.ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
-    return [cell["outputs"] for cell in json.loads(path.read_text())["cells"]]
+    return [cell.outputs for cell in nbformat.read(path, as_version=4).cells]
 
 
-def text(outputs):
-    return ast.literal_eval("".join(outputs[-1]["data"]["text/plain"]))
-
-
-def test_places_are_cells_and_their_lines(outputs):
-    assert "`known` was compiled" not in text(outputs[5])
-    assert "`again` was compiled once more" in text(outputs[5])
-    assert "In[4]:4" in text(outputs[5])
-
-
-def test_while_it_is_open_the_answer_says_so(outputs):
-    assert "still open" in text(outputs[5])
-    assert "still open" not in text(outputs[6])
-
-
-def test_what_was_built_before_is_said_to_be_unknown(outputs):
-    assert "JAX was in use before the profile was opened" in text(outputs[6])
+def test_the_answer_names_cells_and_says_whether_it_is_the_end(outputs):
+    during, after = (ast.literal_eval(outputs[n][-1]["data"]["text/plain"]) for n in (5, 6))
+    assert "`known` was compiled" not in during
+    assert "`again` was compiled once more" in during
+    assert "In[4]:4" in during
+    assert "still open" in during
+    assert "still open" not in after
+    assert "JAX was in use before the profile was opened" in after
 
 
 def test_the_table_stands_below_the_cell_that_opened_it_and_has_the_end(outputs):
     (table,) = outputs[1]
-    page = "".join(table["data"]["text/html"])
+    page = table["data"]["text/html"]
     assert page.startswith("<table><caption>")
     assert "<td>again</td><td>In[4]:4</td><td>2</td>" in page
     assert not outputs[3]

@@ -10,15 +10,47 @@ from harness.profiles.names import CELL, place_of
 from tests.profiles.made import Made
 
 
-def statuses(a, b):
-    found = compare(a.profile(), b.profile())
-    return {(c.function.key.qualname, c.function.key.line): c.status for c in found.changes}
+def made(given):
+    """Lambdas of these lines, or a function of these fields."""
+    if isinstance(given, dict):
+        fields = {"cwd": "/p", "name": "f", **given}
+        return Made(cwd=fields.pop("cwd")).build(**fields)
+    several = Made()
+    for line in given:
+        several.build("<lambda>", line=line)
+    return several
 
 
-def test_a_function_may_move_in_its_file():
-    assert statuses(Made().build("loss", line=10), Made().build("loss", line=99)) == {
-        ("loss", 99): "same"
-    }
+@pytest.mark.parametrize(
+    ("a", "b", "statuses"),
+    [
+        ({"line": 10}, {"line": 99}, {"train.py:f:99": "same"}),
+        ({}, {"name": "g"}, {"train.py:g:1": "new", "train.py:f:1": "gone"}),
+        ({}, {"file": "model.py"}, {"model.py:f:1": "new", "train.py:f:1": "gone"}),
+        ({"cwd": "/a"}, {"cwd": "/b"}, {"train.py:f:1": "same"}),
+        ((10, 20, 20), (20, 30, 30), {f"train.py:<lambda>:{n}": "same" for n in (20, 30)}),
+        (
+            (10, 30),
+            (10, 20, 31),
+            {
+                "train.py:<lambda>:10": "same",
+                "train.py:<lambda>:20": "new",
+                "train.py:<lambda>:31": "same",
+            },
+        ),
+    ],
+    ids=[
+        "a function may move in its file",
+        "a renamed function is new and gone",
+        "the same name in another file is another function",
+        "another checkout of the program is the same program",
+        "lambdas are matched in order where all moved",
+        "lambdas are matched by the nearest line where one came",
+    ],
+)
+def test_functions_are_matched(a, b, statuses):
+    changes = compare(made(a).profile(), made(b).profile()).changes
+    assert {f"{c.function.label}:{c.function.key.line}": c.status for c in changes} == statuses
 
 
 def test_a_function_counts_the_traces_inside_others_that_were_really_done():
@@ -30,41 +62,6 @@ def test_a_function_counts_the_traces_inside_others_that_were_really_done():
         counted.key.name: counted.counts["traces"] for counted in by_function(made.profile().builds)
     }
     assert found == {"outer": 1, "f": 1}
-
-
-def test_a_renamed_function_is_new_and_gone():
-    assert statuses(Made().build("loss"), Made().build("cost")) == {
-        ("cost", 1): "new",
-        ("loss", 1): "gone",
-    }
-
-
-def test_the_same_name_in_another_file_is_another_function():
-    a, b = Made().build("f").profile(), Made().build("f", file="model.py").profile()
-    found = {change.function.label: change.status for change in compare(a, b).changes}
-    assert found == {"model.py:f": "new", "train.py:f": "gone"}
-
-
-def test_lambdas_are_matched_in_order_where_all_moved():
-    a = Made().build("<lambda>", line=10).build("<lambda>", line=20).build("<lambda>", line=20)
-    b = Made().build("<lambda>", line=20).build("<lambda>", line=30).build("<lambda>", line=30)
-    assert set(statuses(a, b).values()) == {"same"}
-
-
-def test_lambdas_are_matched_by_the_nearest_line_where_one_came():
-    a = Made().build("<lambda>", line=10).build("<lambda>", line=30)
-    b = Made().build("<lambda>", line=10).build("<lambda>", line=20).build("<lambda>", line=31)
-    assert statuses(a, b) == {
-        ("<lambda>", 10): "same",
-        ("<lambda>", 20): "new",
-        ("<lambda>", 31): "same",
-    }
-
-
-def test_another_checkout_of_the_program_is_the_same_program():
-    a = Made(cwd="/a/project").build("loss", file="pkg/model.py")
-    b = Made(cwd="/b/project").build("loss", file="pkg/model.py")
-    assert statuses(a, b) == {("loss", 1): "same"}
 
 
 def test_two_processes_that_build_one_function_count_together():
@@ -89,7 +86,4 @@ def test_two_processes_that_build_one_function_count_together():
 )
 def test_places_are_relative_to_the_program(file, argv, place):
     assert place_of(file, "/w", argv) == place
-
-
-def test_a_deleted_working_directory_makes_no_place():
-    assert place_of("/w/train.py", "", ()) == "/w/train.py"
+    assert place_of("/w/train.py", "", ()) == "/w/train.py"  # the folder is deleted
