@@ -9,6 +9,9 @@ from harness.records.schema import Comparison, Record, StageSamples, digest
 from tests.frame.trees import record
 
 MB = 10**6
+FAST = [20e3, 20.4e3, 19.8e3, 20.2e3]
+SLOW = [60e3, 61e3, 59e3, 60.5e3]
+WRONG = {"comparable": False, "reasons": ["error 0.3 is above 1e-5"]}
 XLA_STAGES = {"trace": 4e6, "lower": 6e6, "compile": 90e6, "load": 10e6}
 
 
