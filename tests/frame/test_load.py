@@ -1,7 +1,5 @@
 import gc
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -99,12 +97,6 @@ def test_records_at_hand_make_the_same_frame_as_records_in_a_file(tmp_path):
     assert gc.isenabled()
     frame.attrs.clear()
     pd.testing.assert_frame_equal(frame_of(records), frame)
-
-
-def test_loading_does_not_import_jax(tmp_path):
-    write(tmp_path, *(record(process) for process in range(6)))
-    code = "import sys, harness; harness.load(sys.argv[1]); assert 'jax' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
 
 
 # The numbers

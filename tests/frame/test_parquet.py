@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 import sys
-import warnings
 import zlib
+from itertools import product
 
 import msgspec
 import pandas as pd
@@ -22,6 +23,7 @@ from harness.frame.parquet import GROUP_ROWS, MARK
 from harness.records.schema import StageSamples, to_raw
 from tests.frame import trees
 
+EXPORTS = ("nights", "rows.parquet")
 BY = ["machine", "night", "effort", "workload", "stage"]
 
 
@@ -29,22 +31,21 @@ BY = ["machine", "night", "effort", "workload", "stage"]
 def results(tmp_path_factory):
     """Two machines, two nights, three workloads, with all that a frame may hold."""
     folder = tmp_path_factory.mktemp("module") / "results"
-    for machine in ("box", "جهاز"):
-        for night in ("2026-11-19", "2026-11-20"):
-            at = {"machine": machine, "night": night}
-            about = to_raw({"device": "cpu", "night": night})
-            for process in range(6):
-                trees.write(
-                    folder,
-                    record(process, "nn.Predict", at, {"size": 8}, environment=about),
-                    record(process, "nn.Predict", at, {"size": "8"}, environment=about),
-                    record(process, "nn.Wide", at, {"shape": (8, (2, "x"))}, reference_ns={}),
-                )
+    for machine, night in product(("box", "جهاز"), ("2026-11-19", "2026-11-20")):
+        at = {"machine": machine, "night": night}
+        about = to_raw({"device": "cpu", "night": night})
+        for process in range(6):
             trees.write(
                 folder,
-                record(0, "<script>'\"", at, {"größe": True, "rate": 1.5, "none": None}),
-                trees.failed(0, "ValueError: no", workload="nn.Fails", **at),
+                record(process, "nn.Predict", at, {"size": 8}, environment=about),
+                record(process, "nn.Predict", at, {"size": "8"}, environment=about),
+                record(process, "nn.Wide", at, {"shape": (8, (2, "x"))}, reference_ns={}),
             )
+        trees.write(
+            folder,
+            record(0, "<script>'\"", at, {"größe": True, "rate": 1.5, "none": None}),
+            trees.failed(0, "ValueError: no", workload="nn.Fails", **at),
+        )
     return folder
 
 
@@ -57,7 +58,7 @@ def frame(results):
 def exports(frame, tmp_path_factory):
     """All rows as a folder and as a file, to be read and left as they are."""
     folder = tmp_path_factory.mktemp("exports")
-    for name in ("nights", "rows.parquet"):
+    for name in EXPORTS:
         write(frame, folder / name)
     return folder
 
@@ -87,7 +88,7 @@ def assert_same(one, two):
         assert list(map(type, one[name])) == list(map(type, two[name]))
 
 
-@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+@pytest.mark.parametrize("name", EXPORTS)
 def test_an_export_gives_back_the_rows_of_the_records(frame, exports, name):
     assert {int, str, tuple, bool, type(None)} <= {
         type(value) for name in ("size", "shape", "größe", "none") for value in frame[name]
@@ -106,23 +107,16 @@ def test_an_export_of_the_first_layout_had_lists_and_is_read(frame, exports, tmp
 
 
 def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_path):
-    old = (
-        pq.read_table(exports / "rows.parquet")
-        .drop_columns(["cpu_samples", "cpu_processes", "p90_samples", "processes", "protocol"])
-        .replace_schema_metadata({MARK: b"2"})
-    )
-    pq.write_table(old, tmp_path / "rows.parquet")
-    nothing = frame.assign(
-        **{
-            name: [[]] * len(frame)
-            for name in ("cpu_samples", "cpu_processes", "p90_samples", "processes")
-        },
-        protocol=pd.array([""] * len(frame), "str"),
-    )
-    assert_same(nothing, everything(tmp_path / "rows.parquet"))
+    lists = ("cpu_samples", "cpu_processes", "p90_samples", "processes")
+    old = pq.read_table(exports / "rows.parquet").drop_columns([*lists, "protocol"])
+    pq.write_table(old.replace_schema_metadata({MARK: b"2"}), tmp_path / "rows.parquet")
+    nothing = {name: [[]] * len(frame) for name in lists}
+    protocol = pd.array([""] * len(frame), "str")
+    expected = frame.assign(**nothing, protocol=protocol)
+    assert_same(expected, everything(tmp_path / "rows.parquet"))
 
 
-@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "where",
     [
@@ -139,12 +133,11 @@ def test_an_export_of_before_a_column_has_no_value_there(frame, exports, tmp_pat
         {"workload": []},
     ],
 )
-def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, exports, name, where):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        expected, found = everything(results, where=where), everything(exports / name, where=where)
-    assert_same(expected, found)
-    assert found.empty == (where == {"workload": []})
+def test_a_condition_gives_the_same_rows_of_records_and_of_parquet(results, exports, where):
+    expected = everything(results, where=where)
+    assert expected.empty == (where == {"workload": []})
+    for name in EXPORTS:
+        assert_same(expected, everything(exports / name, where=where))
 
 
 def test_columns_are_those_that_were_asked_for_in_that_order(results, exports):
@@ -214,41 +207,40 @@ def resealed(content):
 
 def spoil(path, group):
     content = bytearray(path.read_bytes())
-    for number in range(group.num_columns):
-        column = group.column(number)
-        begin = column.dictionary_page_offset or column.data_page_offset
-        content[begin : begin + column.total_compressed_size] = b"\xff" * (
-            column.total_compressed_size
-        )
+    for column in map(group.column, range(group.num_columns)):
+        begin, size = column.dictionary_page_offset, column.total_compressed_size
+        begin = begin or column.data_page_offset
+        content[begin : begin + size] = b"\xff" * size
     path.write_bytes(content)
 
 
 def test_a_new_night_leaves_other_files_alone_and_an_old_one_replaces_its_own(results, tmp_path):
     results = shutil.copytree(results, tmp_path / "results")
     folder = tmp_path / "nights"
-    assert write(everything(results, where={"night": "2026-11-19"}), folder) == 2
+
+    def of_night(night):
+        return write(everything(results, where={"night": night}), folder)
+
+    assert of_night("2026-11-19") == 2
     before = {path: path.stat().st_ino for path in folder.rglob("*.parquet")}
-    assert write(everything(results, where={"night": "2026-11-20"}), folder) == 2
+    assert of_night("2026-11-20") == 2
     assert len(list(folder.rglob("*.parquet"))) == 4
-    assert {path: path.stat().st_ino for path in before} == before
     trees.write(results, record(9, "nn.New", {"machine": "box", "night": "2026-11-20"}, {}))
-    write(everything(results, where={"night": "2026-11-20"}), folder)
+    of_night("2026-11-20")
     assert_same(everything(results), everything(folder))
     assert {path: path.stat().st_ino for path in before} == before
     assert not [path for path in folder.rglob(".*") if path.is_file()], "no scratch file stays"
 
 
 @pytest.mark.parametrize("machine", ["../up", "a/b=c%41 d", ".hidden", "_x", "C:\\*?|", "ع" * 60])
-def test_a_hostile_name_is_a_folder_and_comes_back(results, tmp_path, machine):
-    frame = everything(results, where={"machine": "box"}).assign(machine=machine, night="")
+def test_a_hostile_name_is_a_folder_and_comes_back(frame, tmp_path, machine):
+    rows = frame[frame["machine"] == "box"].assign(machine=machine, night="")
     folder = tmp_path / "deep" / "nights"
-    write(frame, folder)
+    write(rows, folder)
     assert [path.name for path in tmp_path.iterdir()] == ["deep"]
-    assert {path.relative_to(folder).parts[0][:8] for path in folder.iterdir()} == {"machine="}
-    assert len(list(folder.iterdir())) == 1
+    assert [path.name[:8] for path in folder.iterdir()] == ["machine="]
     found = everything(folder, where={"machine": machine, "night": ""})
-    assert len(found) == len(frame)
-    assert set(found["machine"]) == {machine}
+    assert found["machine"].tolist() == [machine] * len(rows)
 
 
 @pytest.mark.parametrize(
@@ -258,14 +250,6 @@ def test_an_axis_comes_back_with_its_type(value):
     back = decode_axes(encode_axes({"a": value, "lacking": math.nan}))
     assert back == {"a": value}
     assert type(back["a"]) is type(value)
-
-
-def test_a_case_without_a_number_has_nan_again(results, tmp_path):
-    frame = everything(results, where={"workload": "nn.Wide"})
-    assert frame["calibrated"].isna().all()
-    assert all(map(math.isnan, frame["calibrated_samples"][0]))
-    write(frame, tmp_path / "rows.parquet")
-    assert_same(frame, everything(tmp_path / "rows.parquet"))
 
 
 def test_rows_of_one_environment_share_its_text(results, exports):
@@ -283,9 +267,8 @@ def test_what_asv_measured_beside_the_records_stays_out_whatever_the_condition(t
     assert len(everything(tmp_path, where={"stage": "trace"})) == 1
 
 
-@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
-def test_no_row_warns_and_leaves_a_frame_with_its_columns(frame, results, exports, name):
-    for path in (results, exports / name):
+def test_no_row_warns_and_leaves_a_frame_with_its_columns(frame, results, exports):
+    for path in (results, *(exports / name for name in EXPORTS)):
         with pytest.warns(HarnessWarning, match="No row in .* has workload = 'nn.Gone'."):
             found = everything(path, where={"workload": "nn.Gone"})
         pd.testing.assert_series_equal(found.dtypes, frame.dtypes[list(COLUMNS)])
@@ -294,12 +277,9 @@ def test_no_row_warns_and_leaves_a_frame_with_its_columns(frame, results, export
         assert list(found.columns) == ["size"]
 
 
-@pytest.mark.parametrize("name", ["nights", "rows.parquet"])
 @pytest.mark.parametrize("given", [{"where": {"workloud": "x"}}, {"columns": ["workloud"]}])
-def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
-    results, exports, name, given
-):
-    for path in (results, exports / name):
+def test_a_column_that_there_is_not_is_named_with_those_that_there_are(results, exports, given):
+    for path in (results, *(exports / name for name in EXPORTS)):
         with pytest.raises(UsageError, match=r"no column 'workloud'.*machine, commit.*axes .*size"):
             harness.load(path, **given)
 
@@ -316,9 +296,8 @@ def test_a_column_that_there_is_not_is_named_with_those_that_there_are(
     ],
 )
 def test_a_value_that_no_row_could_have_is_wrong_usage(results, where, said):
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError, match=re.escape(said)):
         everything(results, where=where)
-    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -332,17 +311,8 @@ def test_a_file_of_another_version_or_maker_is_named(exports, tmp_path, metadata
     shutil.copytree(exports / "nights", tmp_path / "nights")
     path = next(tmp_path.rglob("*.parquet"))
     pq.write_table(pq.read_table(path).replace_schema_metadata(metadata), path)
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError, match=f"{re.escape(str(path))}.*{said}"):
         everything(tmp_path / "nights")
-    assert said in str(caught.value)
-    assert str(path) in str(caught.value)
-
-
-def test_a_file_that_was_cut_off_is_named(exports, tmp_path):
-    path = tmp_path / "rows.parquet"
-    path.write_bytes((exports / "rows.parquet").read_bytes()[:-100])
-    with pytest.raises(StoreError, match=r"rows\.parquet is no whole Parquet file"):
-        everything(path)
 
 
 def test_a_folder_of_results_is_no_place_for_a_dataset_and_stays_one_beside_a_file(
@@ -375,29 +345,33 @@ def test_other_programs_find_a_column_per_axis_of_one_type(tmp_path):
     assert_same(everything(tmp_path), everything(tmp_path / "rows.parquet"))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "harness.load({results!r}, all=True).pipe(write, Path('rows.parquet'))",
-        "harness.load({results!r}, all=True).pipe(write, Path('nights'))",
-        "harness.load({exports!r})",
-    ],
-)
-def test_without_pyarrow_only_parquet_is_refused(results, exports, tmp_path, line):
-    code = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from pathlib import Path\n"
-        "import harness\n"
-        "from harness.errors import UsageError\n"
-        "from harness.frame.export import write\n"
-        f"write(harness.load({str(results)!r}, all=True), Path('rows.csv'))\n"
-        f"try: {line.format(results=str(results), exports=str(exports / 'rows.parquet'))}\n"
-        "except UsageError as error: print(error)\n"
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+from pathlib import Path
+import harness
+from harness.errors import UsageError
+from harness.frame.export import write
+frame = harness.load(sys.argv[1], all=True)
+write(frame, Path("rows.csv"))
+for ask in (
+    lambda: write(frame, Path("rows.parquet")),
+    lambda: write(frame, Path("nights")),
+    lambda: harness.load(sys.argv[2]),
+):
+    try: ask()
+    except UsageError as error: print(error)
+assert "jax" not in sys.modules
+"""
+
+
+def test_loading_takes_no_jax_and_without_pyarrow_only_parquet_is_refused(
+    results, exports, tmp_path
+):
+    words = ["-W", "ignore", "-c", WITHOUT_PYARROW, str(results), str(exports / "rows.parquet")]
+    done = subprocess.run(
+        [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (
-        "needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'" in done.stdout
-    )
+    needs = "needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'"
+    assert [needs in line for line in done.stdout.splitlines()] == [True] * 3
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]
