@@ -18,6 +18,7 @@ from tests.frame.trees import record, write, write_asv
 FACTS = Facts(
     launches=3, flops=2.0, temporary_bytes=0, fusion_kinds={"loop": 2, "custom": 1}, loop_trips=[8]
 )
+DISAGREE = "processes built different programs: they disagree on launches"
 
 
 def of(frame, **wanted):
@@ -30,90 +31,65 @@ def of(frame, **wanted):
 # In the frame of times
 
 
-def test_every_total_is_a_column_and_nan_where_nobody_knows_it(tmp_path):
-    write(tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(2))
-    (row,) = everything(tmp_path).to_dict("records")
-    assert {name: row[name] for name in TOTALS if not math.isnan(row[name])} == {
-        "launches": 3,
-        "flops": 2,
-        "temporary_bytes": 0,
-    }
-    assert row["reason"] == ""
-    assert set(everything(tmp_path)[list(TOTALS)].dtypes) == {np.dtype(float)}
+@pytest.mark.parametrize(
+    ("by_process", "known", "reason"),
+    [
+        ({0: FACTS, 1: FACTS, 2: None}, {"launches": 3, "flops": 2, "temporary_bytes": 0}, ""),
+        (
+            {0: FACTS, 1: Facts(launches=4, flops=2.0, fusions=1), 2: FACTS},
+            *({"flops": 2, "fusions": 1, "temporary_bytes": 0}, DISAGREE),
+        ),
+    ],
+)
+def test_every_total_is_a_column_and_nan_where_nobody_knows_it_or_processes_disagree(
+    by_process, known, reason
+):
+    frame = frame_of(record(process, facts=given) for process, given in by_process.items())
+    (row,) = frame.to_dict("records")
+    assert {name: row[name] for name in TOTALS if not math.isnan(row[name])} == known
+    assert (row["status"], row["reason"]) == ("ok", reason)
+    assert set(frame[list(TOTALS)].dtypes) == {np.dtype(float)}
 
 
-def test_a_fact_on_which_processes_disagree_is_nan_and_named(tmp_path):
-    other = Facts(launches=4, flops=2.0, fusions=1)
-    write(tmp_path, record(0, facts=FACTS), record(1, facts=other), record(2, facts=FACTS))
-    (row,) = everything(tmp_path).to_dict("records")
-    assert math.isnan(row["launches"])
-    assert (row["flops"], row["fusions"], row["temporary_bytes"]) == (2, 1, 0)
-    assert row["status"] == "ok"
-    assert row["reason"] == "processes built different programs: they disagree on launches"
-
-
-def test_facts_of_a_replaced_record_contradict_nobody(tmp_path):
-    wrong = Facts(launches=9)
-    write(tmp_path, record(0, facts=wrong), record(1, facts=FACTS), record(0, facts=FACTS))
-    (row,) = everything(tmp_path).to_dict("records")
+def test_facts_of_a_replaced_record_contradict_nobody():
+    records = (
+        record(n, facts=given) for n, given in ((0, Facts(launches=9)), (1, FACTS), (0, FACTS))
+    )
+    (row,) = frame_of(records).to_dict("records")
     assert (row["launches"], row["reason"]) == (3, "")
 
 
-def test_cases_keep_their_own_facts(tmp_path):
-    sizes = [(8, 5), (4, 7), (16, 1)]
-    write(
-        tmp_path,
-        *(record(0, axes={"size": size}, facts=Facts(launches=n)) for size, n in sizes),
-        record(0, axes={"size": 2}),
-    )
-    frame = everything(tmp_path).set_index("size")
-    assert [frame.loc[size, "launches"] for size, _ in sizes] == [5, 7, 1]
-    assert math.isnan(frame.loc[2, "launches"])
-
-
-def test_records_at_hand_give_the_same_row_as_their_file(tmp_path):
-    records = [record(0, facts=FACTS), *xla([1e3]), *numpy([1e3])]
-    write(tmp_path, *records)
-    texts = ["backend", "threads", "precision", "comparable", "labels", "reason", "stage"]
-    for name in texts:
-        assert everything(tmp_path)[name].tolist() == frame_of(records)[name].tolist()
+def test_cases_keep_their_own_facts():
+    launches = {8: 5, 4: 7, 16: 1, 2: None}
+    records = (record(0, axes={"size": at}, facts=Facts(launches=n)) for at, n in launches.items())
+    found = frame_of(records).set_index("size")["launches"].to_dict()
+    assert found == pytest.approx({**launches, 2: math.nan}, nan_ok=True)
 
 
 # Rows of comparisons
 
 
-def test_rows_of_comparisons_are_told_from_ordinary_ones_and_left_out_of_tables(tmp_path):
+def test_rows_of_comparisons_are_told_from_ordinary_ones_and_left_out_of_tables():
     wrong = {"comparable": False, "reasons": ["used 2 cores"], "labels": ["disturbed"]}
     plain = record(0, workload="softmax.Softmax", axes={"width": 4096})
-    write(tmp_path, plain, *xla([1e3, 2e3]), *numpy([1e3, 2e3], comparison=wrong))
-    frame = everything(tmp_path)
+    sides = [*xla([1e3, 2e3]), *numpy([1e3]), *numpy([1e3, 2e3], comparison=wrong)[1:]]
+    frame = frame_of([plain, *sides])
     slopes = frame[frame["stage"] == "slope"]
-    columns = ["backend", "threads", "comparable", "labels", "n_processes"]
+    columns = ["backend", "threads", "comparable", "labels", "n_processes", "reason"]
     assert slopes[columns].to_numpy().tolist() == [
-        ["xla", "one", "yes", "", 2],
-        ["numpy", "one", "no", "disturbed", 2],
+        ["xla", "one", "yes", "", 2, ""],
+        ["numpy", "one", "no", "disturbed", 2, "not comparable: used 2 cores"],
     ]
-    assert slopes["reason"].tolist() == ["", "not comparable: used 2 cores"]
     rest = ordinary(frame)
-    assert rest["stage"].tolist() == ["trace"]
-    assert rest[["backend", "comparable"]].to_numpy().tolist() == [["xla", ""]]
+    assert rest[["stage", "backend", "comparable"]].to_numpy().tolist() == [["trace", "xla", ""]]
     assert len(stage_table(frame)) == 1
-
-
-def test_one_process_that_is_not_comparable_makes_the_row_so():
-    records = numpy([1e3] * 3)
-    records[0].comparison.comparable = False
-    assert set(frame_of(records)["comparable"]) == {"no"}
 
 
 def test_precision_is_a_column_and_part_of_a_case_in_tables():
     frame = frame_of([record(0, precision=name) for name in ("tf32", "ieee", "")])
     assert sorted(frame["precision"]) == ["", "ieee", "tf32"]
-    assert stage_table(frame)["axes"].tolist() == [
-        "size=8",
-        "size=8, precision=ieee",
-        "size=8, precision=tf32",
-    ]
+    expected = ["size=8", "size=8, precision=ieee", "size=8, precision=tf32"]
+    assert stage_table(frame)["axes"].tolist() == expected
 
 
 # The long frame
@@ -167,15 +143,14 @@ def test_the_long_frame_says_what_it_could_not_read(tmp_path):
 
 def test_facts_in_asv_files_are_rows_named_after_them(tmp_path):
     packed = [[12.0, 3.0], [["'tf32'", "'ieee'"], ["'forward'"], ["'cpu'"]], "1.a", None, None]
-    about = {
-        "f.Work.track_launches": {"param_names": ["precision", "transform", "target"]},
-    }
-    write_asv(tmp_path, {"f.Work.track_launches": packed, "f.Work.track_code_bytes": [[4]]}, about)
+    about = {"param_names": ["precision", "transform", "target"]}
+    benchmarks = {"f.Work.track_launches": packed, "f.Work.track_code_bytes": [[4]]}
+    write_asv(tmp_path, benchmarks, {"f.Work.track_launches": about})
     frame = everything(tmp_path)
     launches = frame[frame["stage"] == "launches"]
-    assert launches["value"].tolist() == [12, 3]
-    assert launches["precision"].tolist() == ["tf32", "ieee"]
-    assert set(launches["unit"]) == {"count"}
+    assert launches[["value", "precision", "unit"]].to_numpy().tolist() == [
+        *([12, "tf32", "count"], [3, "ieee", "count"])
+    ]
     assert frame[frame["stage"] == "code_bytes"]["unit"].tolist() == ["bytes"]
     assert set(frame["backend"]) == {"xla"}
     assert "launches" not in stage_table(frame)

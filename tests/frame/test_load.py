@@ -89,7 +89,9 @@ def test_a_tree_a_machine_folder_and_one_file_can_be_loaded(tmp_path):
 
 
 def test_records_at_hand_make_the_same_frame_as_records_in_a_file(tmp_path):
-    records = [record(process, axes={"shape": [2, 3]}, facts=Facts(3)) for process in range(7)]
+    records = [
+        record(process, axes={"shape": [2, 3]}, facts=Facts(launches=3)) for process in range(7)
+    ]
     records += [*xla([1e3]), *numpy([1e3])]
     write(tmp_path, *records)
     assert gc.isenabled()

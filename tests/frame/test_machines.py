@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import warnings
 
-import pandas as pd
 import pytest
 
 from harness.errors import HarnessWarning
@@ -39,10 +38,9 @@ def rows(path):
 def machine_tree(folder, machine, workload):
     """Write what one machine measured: records, and asv's files of a workload of its own."""
     write(folder, *(record(n, machine=machine, workload=workload) for n in range(3)))
-    about = {f"{workload}.track_trace": {"param_names": ["size"], "unit": "seconds"}}
-    cells = {f"{workload}.track_trace": [[0.1], [["8"]], "1", 0, 1]}
-    write_asv(folder, cells, about, machine=machine)
-    return folder
+    name = f"{workload}.track_trace"
+    about = {name: {"param_names": ["size"], "unit": "seconds"}}
+    write_asv(folder, {name: [[0.1], [["8"]], "1", 0, 1]}, about, machine=machine)
 
 
 @pytest.fixture
@@ -59,13 +57,11 @@ def repository(tmp_path):
     return one, other
 
 
-def committed(folder):
-    git(folder, "add", "-A")
-    git(folder, "commit", "-qm", "measured")
-
-
 def pulled(one, other):
-    """Return whether what another clone holds merges without a conflict."""
+    """Return whether what two clones hold merges without a conflict."""
+    for folder in (one, other):
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "measured")
     git(one, "fetch", "-q", str(other), "main")
     try:
         git(one, "merge", "-q", "-m", "both", "FETCH_HEAD")
@@ -75,53 +71,40 @@ def pulled(one, other):
 
 
 def test_trees_of_two_machines_are_copied_over_each_other(tmp_path):
-    one = machine_tree(tmp_path / "one", "box", "family.One")
-    other = machine_tree(tmp_path / "other", "rig", "family.Two")
-    expected = sorted([*rows(one), *rows(other)])
-    whole = tmp_path / "whole"
-    for tree in (one, other):
-        shutil.copytree(tree, whole, dirs_exist_ok=True)
+    expected = []
+    for machine, workload in (("box", "family.One"), ("rig", "family.Two")):
+        machine_tree(tmp_path / machine, machine, workload)
+        expected += rows(tmp_path / machine)
+        shutil.copytree(tmp_path / machine, tmp_path / "whole", dirs_exist_ok=True)
 
-    assert rows(whole) == expected
-    assert set(everything(whole)["machine"]) == {"box", "rig"}
+    assert rows(tmp_path / "whole") == sorted(expected)
 
 
-def test_branches_of_two_machines_merge_without_conflict(repository):
-    one, other = repository
-    machine_tree(one / "results", "box", "family.Work")
-    machine_tree(other / "results", "rig", "family.Work")
-    expected = sorted([*rows(one / "results"), *rows(other / "results")])
-    committed(one)
-    committed(other)
+@pytest.mark.parametrize(
+    "workloads", [("family.Work", "family.Work"), ("family.One", "family.Two")]
+)
+def test_branches_of_two_machines_merge_but_for_asvs_list_of_unlike_benchmarks(
+    repository, workloads
+):
+    expected = []
+    for folder, machine, workload in zip(repository, ("box", "rig"), workloads, strict=True):
+        machine_tree(folder / "results", machine, workload)
+        expected += rows(folder / "results")
+    one, _ = repository
 
-    assert pulled(one, other)
-    assert rows(one / "results") == expected
-
-
-def test_asvs_list_of_benchmarks_is_whole_after_a_merge_of_two_suites(repository):
-    one, other = repository
-    machine_tree(one / "results", "box", "family.One")
-    machine_tree(other / "results", "rig", "family.Two")
-    expected = sorted([*rows(one / "results"), *rows(other / "results")])
-    committed(one)
-    committed(other)
-
-    assert not pulled(one, other)
-    said = git(one, "status", "--porcelain").splitlines()
-    assert [line for line in said if line[:2] == "AA"] == ["AA results/benchmarks.json"]
+    assert pulled(*repository) == (len(set(workloads)) == 1)
+    said = [line for line in git(one, "status", "--porcelain").splitlines() if line[:2] == "AA"]
+    assert said == ["AA results/benchmarks.json"] * (len(set(workloads)) - 1)
     listed = json.loads((one / "results" / "benchmarks.json").read_text())
-    assert list(listed) == ["family.One.track_trace", "version"]
-    assert rows(one / "results") == expected
+    assert list(listed) == [f"{workloads[0]}.track_trace", "version"], "a whole file all the same"
+    assert rows(one / "results") == sorted(expected)
 
 
 def test_two_clones_on_one_machine_measure_the_same_and_merge(repository):
     one, other = repository
     for folder, first, slower in ((one, 0, 1), (other, 2, 3)):
-        write(
-            folder / "results",
-            *(record(n, {"trace": [1e6 * slower]}) for n in range(first, first + 4)),
-        )
-        committed(folder)
+        taken = (record(n, {"trace": [1e6 * slower]}) for n in range(first, first + 4))
+        write(folder / "results", *taken)
     assert pulled(one, other)
     frame = everything(one / "results")
 
@@ -137,8 +120,6 @@ def test_a_line_that_a_killed_writer_left_spoils_no_other_in_a_merge(repository)
     with path.open("ab") as handle:
         handle.write(encode(record(9))[:100])
     write(other / "results", record(1))
-    committed(one)
-    committed(other)
     assert pulled(one, other)
     with pytest.warns(HarnessWarning, match="left out: 1"):
         frame = everything(one / "results")
@@ -199,14 +180,10 @@ HOUR_MS = 3_600_000
 
 
 def test_the_latest_of_every_machine_is_shown_whatever_their_clocks_say():
-    started = 1_700_000_000_000
-    frame = frame_of(
-        [
-            record(0, machine="box", started_at_ms=started),
-            record(0, machine="box", started_at_ms=started - 5, env="older"),
-            record(0, machine="rig", started_at_ms=started - HOUR_MS),
-        ]
-    )
+    at, rig = 1_700_000_000_000, {"machine": "rig"}
+    older = record(0, started_at_ms=at - 5, env="older")
+    behind = record(0, started_at_ms=at - HOUR_MS, **rig)
+    frame = frame_of([record(0, started_at_ms=at), older, behind])
     latest = choose.narrow(frame, [], latest=True)
 
     assert set(zip(latest["machine"], latest["env"], strict=True)) == {("box", ENV), ("rig", ENV)}
@@ -219,10 +196,6 @@ def test_a_clock_an_hour_ahead_makes_no_older_commit_the_newest():
     old = [record(n, {"compile": [1e6]}, started_at_ms=1_700_000_900_000 + HOUR_MS) for n in (0, 1)]
     new = [record(n, {"compile": [2e6]}, started_at_ms=1_700_000_900_000, **later) for n in (0, 1)]
     both = frame_of([*new, *old])
-
-    compared = compare_arms(frame_of(old), both)
-    assert compared.set_index("stage").loc["compile", "b_s"] == pytest.approx(0.002)
-    reordered = pd.concat([both.iloc[::-1]], ignore_index=True)
-    assert compare_arms(frame_of(old), reordered).set_index("stage").loc[
-        "compile", "b_s"
-    ] == pytest.approx(0.002)
+    for given in (both, both.iloc[::-1].reset_index(drop=True)):
+        compared = compare_arms(frame_of(old), given).set_index("stage")
+        assert compared.loc["compile", "b_s"] == pytest.approx(0.002)
