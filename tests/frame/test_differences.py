@@ -9,37 +9,30 @@ import pytest
 
 from harness.frame.differences import UNKNOWN, environment_difference, facts_difference
 
-
-def difference(before, after):
-    return environment_difference(json.dumps(before), json.dumps(after))
-
-
-def test_equal_environments_have_no_difference():
-    assert difference({"jax": "1", "flags": {}}, {"flags": {}, "jax": "1"}) == ""
+A, B = ({"XLA_FLAGS": f"--xla_a={n} --xla_b"} for n in (1, 2))
+LITTLE = {"host": {"ram_bytes": 25276502016}}
 
 
-def test_versions_come_first_and_equal_flags_are_said():
-    flags = {"XLA_FLAGS": "--xla_a=1"}
-    before = {"host": {"cpu": "x"}, "jax": "0.11.2", "flags": flags}
-    after = {"host": {"cpu": "y"}, "jax": "0.12.0.1", "flags": flags}
-
-    assert difference(before, after) == "jax 0.11.2 → 0.12.0.1, cpu x → y, XLA_FLAGS equal"
-
-
-def test_flags_that_came_and_went_are_named():
-    before = {"flags": {"XLA_FLAGS": "--xla_a=1 --xla_b", "JAX_X": "1"}, "plugins": {"libtpu": "1"}}
-    after = {"flags": {"XLA_FLAGS": "--xla_a=2 --xla_b"}, "plugins": {}}
-
-    found = difference(before, after)
-
-    assert found == "libtpu 1 → none, XLA_FLAGS ---xla_a=1 +--xla_a=2, JAX_X 1 → none"
-
-
-def test_memory_is_compared_as_it_is_read():
-    little = [{"host": {"ram_bytes": size}} for size in (25276502016, 25276502020)]
-
-    assert difference(*little) == ""
-    assert "memory 23.5 GiB → 64.0 GiB" in difference(little[0], {"host": {"ram_bytes": 2**36}})
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({"jax": "1", "flags": {}}, {"flags": {}, "jax": "1"}, ""),
+        (  # versions come first, and equal flags are said
+            {"host": {"cpu": "x"}, "jax": "0.11.2", "flags": A},
+            {"host": {"cpu": "y"}, "jax": "0.12.0.1", "flags": A},
+            "jax 0.11.2 → 0.12.0.1, cpu x → y, XLA_FLAGS equal",
+        ),
+        (
+            {"flags": {**A, "JAX_X": "1"}, "plugins": {"libtpu": "1"}},
+            {"flags": B, "plugins": {}},
+            "libtpu 1 → none, XLA_FLAGS ---xla_a=1 +--xla_a=2, JAX_X 1 → none",
+        ),
+        (LITTLE, {"host": {"ram_bytes": 25276502020}}, ""),  # memory, as it is read
+        (LITTLE, {"host": {"ram_bytes": 2**36}}, "memory 23.5 GiB → 64.0 GiB, flags equal"),
+    ],
+)
+def test_the_difference_of_two_environments(before, after, said):
+    assert environment_difference(json.dumps(before), json.dumps(after)) == said
 
 
 @pytest.mark.parametrize("text", ["", "null", "{", "[1]", "{}"])

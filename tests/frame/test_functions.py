@@ -26,21 +26,16 @@ def function(request):
 
 def measured():
     stages = {"trace": 0.01, "lower": 0.02, "compile": 0.2, "execute": 0.001}
-    called = {"first_call": 0.3}
+    called = {"axes": {"size": 1}, "protocol": FIRST_CALL}
     return frame(
         *(case(stages, axes={"size": size}) for size in (1, 2)),
-        *(
-            case(called, axes={"size": 1}, scenario=scenario, protocol=FIRST_CALL)
-            for scenario in ("cold", "warm")
-        ),
+        *(case({"first_call": 0.3}, scenario=name, **called) for name in ("cold", "warm")),
     )
 
 
 def test_an_empty_frame_gives_the_columns_that_a_full_one_gives(function):
-    _, ask, _ = function
-    whole = ask(measured())
+    whole, empty = (function[1](given) for given in (measured(), measured().head(0)))
     assert not whole.empty
-    empty = ask(measured().head(0))
     assert empty.empty
     assert list(empty.columns) == list(whole.columns)
 

@@ -17,6 +17,7 @@ from tests.frame.trees import record
 
 ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}
 BUILT = {"trace": 0.01, "lower": 0.02, "compile": 0.2}
+RUN = {**BUILT, "execute": 0.001}
 
 
 def process(stages=ONCE, **fields):
@@ -24,71 +25,55 @@ def process(stages=ONCE, **fields):
 
 
 def test_the_phases_of_a_case_and_their_shares_sum_to_its_total():
-    found = harness.phases(frame(process(), case({**BUILT, "execute": 0.001})))
-    assert len(found) == 1
-    row = found.iloc[0]
-    assert row["workload"] == "family.Work"
-    assert row["size"] == 8
-    expected = {"python": 0.1, **{k: v for k, v in ONCE.items() if k != "ready"}, **BUILT}
-    for phase, seconds in {**expected, "execute": 0.001}.items():
-        assert row[f"{phase}_s"] == pytest.approx(seconds)
-    assert math.isnan(row["load_s"])
-    assert row["total_s"] == pytest.approx(0.5 + 0.05 + 0.23 + 0.001)
-    assert sum(row[f"{phase}_share"] for phase in PHASES if phase != "load") == pytest.approx(1)
-    assert row["compile_share"] == pytest.approx(0.2 / row["total_s"])
-    assert row["missing"] == ""
+    (row,) = harness.phases(frame(process(), case(RUN))).to_dict("records")
+    assert (row["workload"], row["size"], row["missing"]) == ("family.Work", 8, "")
+    expected = {"python": 0.1, **{k: v for k, v in ONCE.items() if k != "ready"}, **RUN}
+    total = 0.5 + 0.05 + 0.23 + 0.001
+    shares = {phase: expected.get(phase, math.nan) / total for phase in PHASES}
+    found = {phase: row[f"{phase}_share"] for phase in PHASES}
+    assert found == pytest.approx(shares, nan_ok=True)
+    assert {phase: row[f"{phase}_s"] for phase in expected} == pytest.approx(expected)
+    assert row["total_s"] == pytest.approx(total)
 
 
 @pytest.mark.parametrize(("protocol", "first_s"), [(FIRST_CALL, 0.09), ("of old", 0.04)])
 def test_a_warm_cache_has_load_for_compile_and_the_rest_of_the_first_call(protocol, first_s):
     built = {"trace": 0.01, "lower": 0.02, "load": 0.005, "first_call": first_s}
-    found = harness.phases(
-        frame(
-            process(scenario="warm"),
-            case(built, scenario="warm", protocol=protocol),
-        )
-    ).iloc[0]
-    assert math.isnan(found["compile_s"])
-    assert found["load_s"] == pytest.approx(0.005)
-    assert found["execute_s"] == pytest.approx(0.005)
-    assert found["missing"] == ""
+    warm = case(built, scenario="warm", protocol=protocol)
+    (row,) = harness.phases(frame(process(scenario="warm"), warm)).to_dict("records")
+    expected = {"compile_s": math.nan, "load_s": 0.005, "execute_s": 0.005, "missing": ""}
+    assert {name: row[name] for name in expected} == pytest.approx(expected, nan_ok=True)
 
 
-def test_what_is_compiled_for_and_not_run_names_the_missing_execute():
-    found = harness.phases(frame(process(target="gpu:h200"), case(BUILT, target="gpu:h200")))
-    assert found["missing"].tolist() == ["execute"]
-    assert found["total_s"].tolist() == pytest.approx([0.55 + 0.23])
+GPU = {"target": "gpu:h200"}
 
 
-def test_without_a_record_of_the_process_what_it_pays_is_missing():
-    found = harness.phases(frame(case({**BUILT, "execute": 0.001})))
-    assert found["missing"].tolist() == ["python, import, backend, first_lower, first_compile"]
-    assert found["total_s"].tolist() == pytest.approx([0.231])
+@pytest.mark.parametrize(
+    ("cases", "missing", "total_s"),
+    [
+        ([process(**GPU), case(BUILT, **GPU)], "execute", 0.55 + 0.23),
+        ([case(RUN)], "python, import, backend, first_lower, first_compile", 0.231),
+    ],
+)
+def test_what_did_not_happen_or_has_no_record_is_named(cases, missing, total_s):
+    found = harness.phases(frame(*cases))
+    assert found["missing"].tolist() == [missing]
+    assert found["total_s"].tolist() == pytest.approx([total_s])
 
 
 def test_a_case_takes_the_processes_of_its_own_environment():
     two, one = (to_raw({"devices": n}) for n in (2, 1))
-    found = harness.phases(
-        frame(
-            process(environment=one, key="one"),
-            process({**ONCE, "import": 9.0, "ready": 9.5}, n=2, environment=two, key="two"),
-            case({**BUILT, "execute": 0.001}, environment=two),
-        )
-    )
-    assert found["import_s"].tolist() == [9.0]
+    slower = process(ONCE | {"import": 9.0, "ready": 9.5}, n=2, environment=two, key="two")
+    given = frame(process(environment=one, key="one"), slower, case(RUN, environment=two))
+    assert harness.phases(given)["import_s"].tolist() == [9.0]
 
 
 def test_cases_that_failed_have_no_row_and_hostile_names_stay_text():
-    found = harness.phases(
-        frame(
-            process(),
-            case({}, status="failed", reason="no", axes={"size": 1}),
-            case(BUILT, workload=HOSTILE, axes={"total_s": "x", "size": [1, "a"]}),
-        )
-    )
-    assert found["workload"].tolist() == [HOSTILE]
-    assert found["axis_total_s"].tolist() == ["x"]
-    assert found["size"].tolist() == [(1, "a")]
+    lost = case({}, status="failed", reason="no", axes={"size": 1})
+    odd = case(BUILT, workload=HOSTILE, axes={"total_s": "x", "size": [1, "a"]})
+    found = harness.phases(frame(process(), lost, odd))
+    columns = ["workload", "axis_total_s", "size"]
+    assert found[columns].to_numpy().tolist() == [[HOSTILE, "x", (1, "a")]]
 
 
 def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
@@ -101,14 +86,15 @@ def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
 
 
 def test_frames_that_were_put_together_give_what_each_gives():
-    one, two = (
+    frames = (
         frame(process(night=night), case({**BUILT, "execute": s}, night=night))
         for night, s in (("a", 0.1), ("b", 0.2))
     )
-    found = harness.phases(pd.concat([one, two]))
-    assert found["night"].tolist() == ["a", "b"]
-    assert found["execute_s"].tolist() == pytest.approx([0.1, 0.2])
-    assert found["missing"].tolist() == ["", ""]
+    found = harness.phases(pd.concat(frames))
+    columns = ["night", "execute_s", "missing"]
+    assert found[columns].to_numpy().tolist() == [
+        *(["a", pytest.approx(0.1), ""], ["b", pytest.approx(0.2), ""])
+    ]
 
 
 # What the persistent cache saves
@@ -117,7 +103,7 @@ COLD = {"compile": [80e6], "first_call": [100e6]}
 WARM = {"load": [4e6], "first_call": [25e6]}
 
 
-def pair(axes, warm=WARM, **fields):
+def pair(axes, warm=WARM):
     """Return the records of a case that one process measured cold, and another warm."""
     return [
         record(
@@ -128,24 +114,19 @@ def pair(axes, warm=WARM, **fields):
             protocol=FIRST_CALL,
             # As in records: each scenario sets flags of its own.
             environment=to_raw({"flags": {"JAX_ENABLE_COMPILATION_CACHE": scenario}}),
-            **{**fields, "entry_bytes": 12_000 if scenario == "cold" else 0},
+            entry_bytes=12_000 if scenario == "cold" else 0,
         )
         for scenario, stages in (("cold", COLD), ("warm", warm))
     ]
 
 
 def test_cold_and_warm_stand_in_one_row_per_case():
-    given = frame_of(
-        [
-            *pair({"size": 8}),
-            *pair({"size": "8"}),
-            *pair({"shape": (1, 2)}),
-        ]
-    )
-    found = harness.cache_effectiveness(given)
+    axes = ({"size": 8}, {"size": "8"}, {"shape": (1, 2), "saved_s": 3})
+    found = harness.cache_effectiveness(frame_of(one for own in axes for one in pair(own)))
 
     assert found["size"].tolist()[:2] == [8, "8"]
     assert found["shape"].tolist()[2] == (1, 2)
+    assert found["axis_saved_s"].tolist()[2] == 3
     assert found["saved_s"].tolist() == pytest.approx([0.076] * 3)
     assert found["relative_warm"].tolist() == pytest.approx([0.25] * 3)
     assert found["entry_bytes"].tolist() == [12_000] * 3
@@ -158,17 +139,7 @@ def test_what_was_not_measured_is_nan_and_keeps_its_column():
     assert np.isnan(found[["load_s", "saved_s", "start_cold_s", "start_warm_s"]]).all(axis=None)
 
 
-def test_without_both_there_is_no_row_but_every_column():
-    whole = harness.cache_effectiveness(frame_of(pair({"size": 8})))
-    for given in (frame_of(pair({"size": 8})[:1]), frame_of(pair({"size": 8})).iloc[:0]):
-        found = harness.cache_effectiveness(given)
-        assert found.empty
-        assert list(found.columns) == list(whole.columns)
-        assert found["saved_s"].dtype == float
-
-
-def test_axes_that_are_called_like_its_columns_keep_their_values():
-    found = harness.cache_effectiveness(frame_of(pair({"saved_s": 3})))
-
-    assert found["axis_saved_s"].tolist() == [3]
-    assert found["saved_s"].tolist() == pytest.approx([0.076])
+def test_without_both_there_is_no_row():
+    found = harness.cache_effectiveness(frame_of(pair({"size": 8})[:1]))
+    assert found.empty
+    assert found["saved_s"].dtype == float
