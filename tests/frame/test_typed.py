@@ -33,10 +33,6 @@ def test_a_frame_has_the_dtypes_of_the_schema(tmp_path):
         ]
 
 
-def through_parquet(frame):
-    return pd.read_parquet(io.BytesIO(frame.to_parquet()))
-
-
 def through_our_export(frame):
     with tempfile.TemporaryDirectory() as folder:
         write(frame, Path(folder, "nights"))
@@ -58,7 +54,7 @@ TREATED = {
     "convert_dtypes": lambda frame: frame.convert_dtypes(),
     "categories": lambda frame: frame.astype({"workload": "category", "stage": "category"}),
     "objects": lambda frame: frame.astype(object),
-    "Parquet": through_parquet,
+    "Parquet": lambda frame: pd.read_parquet(io.BytesIO(frame.to_parquet())),
     "pickle": lambda frame: pickle.loads(pickle.dumps(frame)),
     "our export, read by pandas": through_our_export,
     "CSV": through_csv,
