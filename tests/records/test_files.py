@@ -31,14 +31,9 @@ def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, mode, content):
         handle.write(content)
     written = file.read_bytes()
     assert written == (content if mode == "wb" else content.encode())
-
-    def interrupted():
-        with replaced(file, mode) as handle:
-            handle.write(content[:1])
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    with pytest.raises(KeyboardInterrupt), replaced(file, mode) as handle:  # noqa: PT012
+        handle.write(content[:1])
+        raise KeyboardInterrupt
     assert file.read_bytes() == written
     assert list(file.parent.iterdir()) == [file]
 

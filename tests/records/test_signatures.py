@@ -4,11 +4,9 @@ import shutil
 import subprocess
 
 import pytest
-from click.testing import CliRunner
 
 import harness
 from harness import fsck
-from harness.cli import app
 from harness.errors import StoreError, UsageError
 from harness.fleet import shared
 from harness.records import signatures
@@ -16,12 +14,6 @@ from harness.records.store import store_path
 from tests.frame.trees import record, write
 
 MACHINE = record().machine
-
-
-def new_key(folder, name):
-    words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name)]
-    subprocess.run(words, check=True)
-    return folder / name
 
 
 def allow(place, **keys):
@@ -32,23 +24,32 @@ def allow(place, **keys):
     place.write_text("".join(lines))
 
 
-@pytest.fixture
-def key(tmp_path):
-    return new_key(tmp_path, "own")
-
-
-@pytest.fixture
-def tree(tmp_path, key, monkeypatch):
-    """Results of one machine, signed; and those who may sign."""
-    results = tmp_path / "results"
-    write(results, record(0), record(1))
-    aside = results / MACHINE / "aa" / "run.json5"
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory):
+    """Results of one machine, signed; who may sign; and the keys of that machine and of another."""
+    folder = tmp_path_factory.mktemp("signed")
+    for name in ("own", "other"):
+        words = ["-q", "-t", "ed25519", "-N", "", "-C", name, "-f", str(folder / name)]
+        subprocess.run(["ssh-keygen", *words], check=True)
+    write(folder / "results", record(0), record(1))
+    aside = folder / "results" / MACHINE / "aa" / "run.json5"
     aside.parent.mkdir()
     aside.write_text("{}")
-    allow(tmp_path / "signers", **{MACHINE: key})
+    allow(folder / "signers", **{MACHINE: folder / "own"})
+    assert signatures.sign(aside.parents[1], folder / "own") == 2
+    return folder
+
+
+@pytest.fixture
+def tree(signed, tmp_path, monkeypatch):
+    shutil.copytree(signed, tmp_path, dirs_exist_ok=True)
     monkeypatch.setenv(signatures.SIGNERS, str(tmp_path / "signers"))
-    assert signatures.sign(results / MACHINE, key) == 2
-    return results
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def key(tree):
+    return tree.with_name("own")
 
 
 def records_file(tree):
@@ -68,119 +69,84 @@ def test_without_the_variable_nobody_asks_for_signatures(tree, monkeypatch):
     assert len(harness.load(tree, all=True)) > 0
 
 
-def unsigned(tree, tmp_path):
-    shutil.rmtree(tree / MACHINE / signatures.FOLDER)
+def changed(file, *change):
+    file.write_bytes(file.read_bytes().replace(*change))
 
 
-def changed(tree, tmp_path):
-    file = records_file(tree)
-    file.write_bytes(file.read_bytes().replace(b'"ok"', b'"ko"', 1))
-
-
-def added_to(tree, tmp_path):
-    write(tree, record(2))
-
-
-def a_record_removed(tree, tmp_path):
-    file = records_file(tree)
-    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
-
-
-def a_file_removed(tree, tmp_path):
-    records_file(tree).unlink()
-
-
-def a_file_added(tree, tmp_path):
-    shutil.copy(records_file(tree), records_file(tree).with_name("another.jsonl"))
-
-
-def another_file_changed(tree, tmp_path):
-    (tree / MACHINE / "aa" / "run.json5").write_text('{"a": 1}')
-
-
-def list_changed(tree, tmp_path):
-    (place,) = (tree / MACHINE / signatures.FOLDER).iterdir()
-    place.write_bytes(place.read_bytes().replace(b"records/", b"recordz/"))
-
-
-def signed_with_another_key(tree, tmp_path):
-    signatures.sign(tree / MACHINE, new_key(tmp_path, "other"))
-
-
-def of_a_machine_whose_key_it_is_not(tree, tmp_path):
+def of_another_machine(tree, key):
     (tree / MACHINE).rename(tree / "other")
-    allow(tmp_path / "signers", other=new_key(tmp_path, "others"))
+    allow(tree.with_name("signers"), other=tree.with_name(key))
 
 
-def of_another_machine_of_the_same_key(tree, tmp_path):
-    (tree / MACHINE).rename(tree / "other")
-    allow(tmp_path / "signers", other=tmp_path / "own")
+def of_a_machine_inside(tree):
+    of_another_machine(tree, "own")
+    shutil.rmtree(tree / "other" / signatures.FOLDER)
+    signatures.sign(tree / "other", tree.with_name("own"))
 
 
-def of_a_machine_inside(tree, tmp_path):
-    (tree / MACHINE / "records").rename(tree / "records")
-    (tree / "other").mkdir()
-    shutil.rmtree(tree / MACHINE)
-    (tree / "records").rename(tree / "other" / "records")
-    allow(tmp_path / "signers", other=tmp_path / "own")
-    signatures.sign(tree / "other", tmp_path / "own")
+CHANGED = r"\.jsonl: it has changed since it was signed"
+NOBODY = f"nobody who may sign for '{MACHINE}' has signed it"
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (unsigned, "it is not signed"),
-        (changed, r"\.jsonl: it has changed since it was signed"),
-        (added_to, r"\.jsonl: it has changed since it was signed"),
-        (a_record_removed, r"\.jsonl: it has changed since it was signed"),
-        (a_file_removed, r"\.jsonl: it was signed, and is gone"),
-        (a_file_added, r"another\.jsonl: it is not signed"),
-        (another_file_changed, r"run\.json5: it has changed since it was signed"),
-        (list_changed, f"nobody who may sign for '{MACHINE}' has signed it: .*ignature"),
-        (signed_with_another_key, f"nobody who may sign for '{MACHINE}' has signed it"),
-        (of_a_machine_whose_key_it_is_not, "nobody who may sign for 'other' has signed it"),
+        (lambda tree: shutil.rmtree(tree / MACHINE / signatures.FOLDER), "it is not signed"),
+        (lambda tree: changed(records_file(tree), b'"ok"', b'"ko"', 1), CHANGED),
+        (lambda tree: write(tree, record(2)), CHANGED),
+        (lambda tree: changed(records_file(tree), records_file(tree).read_bytes(), b""), CHANGED),
+        (lambda tree: records_file(tree).unlink(), r"\.jsonl: it was signed, and is gone"),
+        (
+            lambda tree: shutil.copy(records_file(tree), records_file(tree).with_name("a.jsonl")),
+            r"a\.jsonl: it is not signed",
+        ),
+        (
+            lambda tree: changed(tree / MACHINE / "aa" / "run.json5", b"{}", b'{"a": 1}'),
+            r"run\.json5: it has changed since it was signed",
+        ),
+        (
+            lambda tree: changed(
+                tree / MACHINE / signatures.FOLDER / "all.sha256", b"records/", b"recordz/"
+            ),
+            f"{NOBODY}: .*ignature",
+        ),
+        (lambda tree: signatures.sign(tree / MACHINE, tree.with_name("other")), NOBODY),
+        (lambda tree: of_another_machine(tree, "other"), NOBODY.replace(MACHINE, "other")),
+        (lambda tree: of_another_machine(tree, "own"), f"it is of the machine '{MACHINE}'"),
         (of_a_machine_inside, f"it has a record of the machine '{MACHINE}'"),
-        (of_another_machine_of_the_same_key, f"it is of the machine '{MACHINE}'"),
     ],
 )
-def test_what_is_not_as_it_was_signed_is_refused_with_the_reason(tree, tmp_path, spoil, said):
-    spoil(tree, tmp_path)
+def test_what_is_not_as_it_was_signed_is_refused_with_the_reason(tree, spoil, said):
+    spoil(tree)
     with pytest.raises(StoreError, match=f"{said}.*HARNESS_SIGNERS is set") as refused:
         harness.load(tree, all=True)
     assert len(str(refused.value).splitlines()) == 1
     assert {"not signed", "damaged"} & {one.state for one in fsck.check(tree).findings}
 
 
-def test_a_file_that_rows_were_exported_to_has_no_signature(tree, tmp_path):
-    file = tmp_path / "rows" / "rows.parquet"
-    assert CliRunner().invoke(app, ["export", "-r", str(tree), "-o", str(file)]).exit_code == 0
+def test_a_file_that_rows_were_exported_to_has_no_signature(tree, command):
+    file = tree.with_name("rows.parquet")
+    assert command("export", "-r", tree, "-o", file)[0] == 0
     with pytest.raises(StoreError, match="what was exported is not signed"):
         harness.load(file)
 
 
+@pytest.mark.parametrize("name", ["nowhere", "signers"])
+def test_a_key_that_cannot_be_used_is_one_error(tree, name):
+    with pytest.raises(UsageError, match=f"cannot be signed with .*{name}: "):
+        signatures.sign(tree / MACHINE, tree.with_name(name))
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("variable", "said"),
     [
-        ("nowhere", None, "cannot be signed with .*nowhere: "),
-        ("no-key", "this is no key", "cannot be signed with .*no-key: "),
+        (signatures.SIGNERS, "HARNESS_SIGNERS names '/nowhere', which cannot be read"),
+        ("PATH", "Signing takes OpenSSH"),
     ],
 )
-def test_a_key_that_cannot_be_used_is_one_error(tree, tmp_path, name, content, said):
-    if content:
-        (tmp_path / name).write_text(content)
+def test_what_it_takes_and_is_not_there_is_one_error(tree, monkeypatch, variable, said):
+    monkeypatch.setenv(variable, "/nowhere")
     with pytest.raises(UsageError, match=said):
-        signatures.sign(tree / MACHINE, tmp_path / name)
-
-
-def test_allowed_signers_that_are_not_there_are_one_error(tree, monkeypatch):
-    monkeypatch.setenv(signatures.SIGNERS, "nowhere")
-    with pytest.raises(UsageError, match="HARNESS_SIGNERS names 'nowhere', which cannot be read"):
-        harness.load(tree)
-
-
-def test_a_system_without_ssh_says_what_it_takes(tree, monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(UsageError, match="Signing takes OpenSSH"):
         harness.load(tree)
 
 
@@ -190,31 +156,26 @@ def test_a_name_that_would_be_a_line_of_the_list_is_not_signed(tree, key):
         signatures.sign(tree / MACHINE, key)
 
 
-def test_the_command_signs_again_what_was_added(tree, key):
-    added_to(tree, None)
-    words = ["sign", "-r", str(tree), "--machine", MACHINE, "--key", str(key)]
-    done = CliRunner().invoke(app, words)
-    assert (done.exit_code, done.output.split()[:2]) == (0, ["2", "files"]), done.output
+def test_the_command_signs_again_what_was_added(tree, key, command):
+    write(tree, record(2))
+    words = ("sign", "-r", tree, "--key", key, "--machine")
+    code, out, err = command(*words, MACHINE)
+    assert (code, out.split()[:2]) == (0, ["2", "files"]), err
     assert len(harness.load(tree, all=True)) > 0
-
-
-def test_a_machine_without_results_cannot_be_signed(tree, key):
-    done = CliRunner().invoke(app, ["sign", "-r", str(tree), "--machine", "x", "--key", str(key)])
-    assert isinstance(done.exception, UsageError)
-    assert "holds no results" in str(done.exception)
+    code, _, err = command(*words, "x")
+    assert (code, "holds no results" in err) == (2, True)
 
 
 def test_a_store_of_a_fleet_is_signed_order_by_order(tmp_path, key, tree, monkeypatch):
     store, one = tmp_path / "store", record(0)
     name = store_path(tmp_path, MACHINE, one.commit, one.env, one.night).relative_to(tmp_path)
     monkeypatch.setenv(signatures.KEY, str(key))
-    shared.put(str(store), [one])
-    shared.put(str(store), [record(1)])
+    for process in (0, 1):
+        shared.put(str(store), [record(process)])
     assert len(list(shared.stored(str(store), name))) == 2
     assert len(harness.load(store, all=True)) > 0
     monkeypatch.delenv(signatures.KEY)
     shared.put(str(store), [record(2)])
-    with pytest.raises(StoreError, match="it is not signed"):
-        list(shared.stored(str(store), name))
-    with pytest.raises(StoreError, match="it is not signed"):
-        harness.load(store)
+    for read in (lambda: list(shared.stored(str(store), name)), lambda: harness.load(store)):
+        with pytest.raises(StoreError, match="it is not signed"):
+            read()
