@@ -113,7 +113,3 @@ def test_every_format_says_that_it_is_across_machines(compare, tmp_path):
     document = json.loads(compare(*arms, "--format", "json")[1])
     assert (document["across_machines"], document["across"]) == (True, [DIFFERENCE])
     assert document["rows"][0]["across"] == DIFFERENCE
-
-    for wrong, said in (("env", "'env' is not 'machine'"), ("machine", "leave --across out")):
-        code, _, err = compare("a", "b", "--across", wrong, "--live")
-        assert (code, said in err) == (2, True)

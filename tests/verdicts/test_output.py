@@ -85,14 +85,17 @@ def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere", OTHER], "is no path"),
-        ([COMMIT, OTHER, "--explain", "--format", "json"], "--explain is for reading"),
-        ([COMMIT, OTHER, "--stage", "link"], "No stage is called 'link'"),
+        (["nowhere"], "is no path"),
+        ([COMMIT, "--explain", "--format", "json"], "--explain is for reading"),
+        ([COMMIT, "--stage", "link"], "No stage is called 'link'"),
+        ([COMMIT, "--across", "env"], "'env' is not 'machine'"),
+        ([COMMIT, "--across", "machine", "--live"], "leave --across out"),
+        ([COMMIT, "--counts", "--live"], "--counts decides by counts that are stored"),
+        ([COMMIT, "--counts", "--explain"], "--counts decides by counts that are stored"),
     ],
 )
 def test_wrong_usage_ends_with_2(compare, tmp_path, arguments, said):
-    code, _, err = compare(*arguments, "-r", tree(tmp_path))
-
+    code, _, err = compare(*arguments, OTHER, "-r", tree(tmp_path))
     assert (code, said in err) == (2, True)
 
 

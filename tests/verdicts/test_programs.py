@@ -8,7 +8,7 @@ from harness.program.facts import Facts
 from harness.records.store import Store, store_path
 from harness.verdicts import programs
 from tests.frame.trees import COMMIT, failed
-from tests.verdicts.arms_of import OTHER, tree
+from tests.verdicts.arms_of import OTHER
 from tests.verdicts.test_output import add
 
 BOTH = (COMMIT, OTHER, "-r")
@@ -91,9 +91,3 @@ def test_by_counts_what_broke_is_no_success(compare, tmp_path):
     assert code == 7
     assert "broken" in out
     assert json.loads(document)["counts"]["broken"] == 1
-
-
-def test_counts_and_live_or_explain_exclude_each_other(compare, tmp_path):
-    for other in ("--live", "--explain"):
-        code, _, err = compare(*BOTH, tree(tmp_path / other), "--counts", other)
-        assert (code, "--counts decides by counts that are stored" in err) == (2, True)
