@@ -62,13 +62,6 @@ def test_stages_as_a_whole_and_what_broke_are_told(tmp_path):
     assert "| broken | program: B failed: ValueError: no |" in text
 
 
-def test_there_is_no_issue_about_a_noisy_night(tmp_path):
-    nights, now = kept(tmp_path, steps={"probe": StepOutcome("noisy", "3 of 5 rows")})
-    assert summary.issue(now, nights) == ""
-    assert "**Noisy**" in summary.render(now, nights)
-    assert "3 of 5 rows" in summary.render(now, nights)
-
-
 def test_a_changed_program_is_told_though_nothing_is_slower(tmp_path):
     nights, now = kept(tmp_path)
     assert "nother program" not in summary.render(now, nights)
@@ -109,10 +102,15 @@ def test_change_points_of_this_machine_are_listed_newest_first(tmp_path):
     assert "2026-11-10" not in text
 
 
-def test_an_environment_that_could_not_be_made_is_a_failure_with_its_reason(tmp_path):
-    failed = {"environment newest": StepOutcome("failed", "no matching distribution")}
-    nights, now = kept(tmp_path, steps=failed)
+def test_a_noisy_night_is_no_issue_and_an_environment_that_could_not_be_made_a_failure(tmp_path):
+    steps = {
+        "probe": StepOutcome("noisy", "3 of 5 rows"),
+        "environment newest": StepOutcome("failed", "no matching distribution"),
+    }
+    nights, now = kept(tmp_path, steps=steps)
     now.environments.append(Environment("newest"))
+    assert summary.issue(now, nights) == ""
     text = summary.render(now, nights)
-    assert "| newest | not made |" in text
+    for said in ("**Noisy**", "3 of 5 rows", "| newest | not made |"):
+        assert said in text
     assert "- environment newest: no matching distribution" in text

@@ -51,6 +51,9 @@ def test_the_pass_of_a_slower_compile_is_named(compare, tmp_path):
     assert (fusion["group"], fusion["name"], fusion["a_s"]) == ("fusion", "priority-fusion", 0.2)
     assert math.isclose(fusion["share"], 0.16)
     assert (generation["part"], generation["share"], generation["name"]) == ("LLVM", 0, "")
+    out = compare(COMMIT, OTHER, "-r", tree(tmp_path / "many", 1.2, range(7)))[1]
+    assert out.count("(priority-fusion)") == 5, "the worst"
+    assert "2 more; --format json has all" in out
 
 
 @pytest.mark.parametrize("known", [None, times(0.2)], ids=["in no arm", "in one arm"])
@@ -63,12 +66,6 @@ def test_what_both_arms_were_not_looked_into_has_no_inside(compare, tmp_path, kn
     out = compare(COMMIT, OTHER, "-r", folder)[1]
     assert "2 slower" in out
     assert "family.Work size=9: " not in out
-
-
-def test_of_many_cases_the_worst_are_told(compare, tmp_path):
-    out = compare(COMMIT, OTHER, "-r", tree(tmp_path, 1.2, range(7)))[1]
-    assert out.count("(priority-fusion)") == 5
-    assert "2 more; --format json has all" in out
 
 
 @pytest.mark.parametrize("told", [True, False])
