@@ -160,6 +160,9 @@ def test_the_newest_jax_is_the_newest_that_any_python_on_path_can_have(tmp_path,
         assert environments.base("") == environments.base("9.9") == str(other)
         assert environments.base("0.10.2") == environments.base("0.10.1") == sys.executable
         assert environments.base("0.99") == sys.executable, "pip says that there is none"
+        for index, more in (("", []), ("https://index", ["nightly"])):
+            recipe = environments.Recipe(tmp_path, tmp_path, (), index)
+            assert environments.by_default(recipe) == ["installed", "newest", *more]
         other.write_text("#!/bin/sh\nexit 1\n")
         assert environments.base("") == sys.executable, "the other one makes no environments"
     finally:

@@ -114,7 +114,10 @@ def test_drift_that_all_workloads_of_a_process_share_is_divided_out():
     assert not frame["verdict"][~found].isin(CALLED).any()
     assert frame["ratio"].to_numpy() == pytest.approx((frame["b_s"] / frame["a_s"]).to_numpy())
     unknown = [one.assign(processes=[[""] * 8] * len(one)) for one in (a, b)]
-    assert set(stage_of(compare_arms(*unknown), "trace")["basis"]) == {"raw"}
+    raw = stage_of(compare_arms(*unknown), "trace")
+    assert set(raw["basis"]) == {"raw"}
+    both = [(one["a_s"] * one["b_s"]).to_numpy() for one in (frame, raw)]
+    assert both[0] == pytest.approx(both[1]), "seconds are what they usually are"
 
 
 def test_a_workload_with_processes_of_its_own_leaves_the_others_their_drift():
