@@ -69,18 +69,28 @@ def measure(project, on_progress=lambda progress: None, processes=2, name="Helpe
     return sweep(workloads, context, asked, on_progress)
 
 
-def ran(outcome):
-    return {r.code["./helper.py"] for r in outcome.records if r.workload == "edited.Helped"}
+def editing(edit, most=1):
+    """The records after which `edit` is called with their number, and what sees to that."""
+    records = []
+
+    def on_progress(progress):
+        if progress.record and len(records) < most:
+            records.append(progress.record)
+            edit(len(records))
+
+    return records, on_progress
+
+
+def ran(outcome, file="./helper.py"):
+    return {r.code[file] for r in outcome.records if r.workload.startswith("edited.")}
 
 
 def test_an_edit_between_two_processes_has_the_first_measured_again(project):
-    def edit(progress):
-        if progress.record and not edited:
-            edited.append(progress.record)
-            (project / "helper.py").write_text(HELPER.format(2))
+    def edit(number):
+        (project / "helper.py").write_text(HELPER.format(1 + number))
 
-    edited = []
-    outcome = measure(project, edit)
+    edited, on_progress = editing(edit)
+    outcome = measure(project, on_progress)
     assert outcome.measured == 3
     assert len(ran(outcome)) == 1
     assert code.conflicts(outcome.records[-1].code, edited[0].code) == ["./helper.py"]
@@ -91,18 +101,8 @@ def test_an_edit_between_two_processes_has_the_first_measured_again(project):
     anew = measure(project, processes=1)
     assert (anew.measured, anew.reused) == (1, 0)
     assert ran(again) == ran(outcome) != ran(anew)
-
-
-def test_code_that_never_rests_is_measured_and_said(project):
-    def edit(progress):
-        if progress.record:
-            edits.append(progress.record)
-            (project / "helper.py").write_text(HELPER.format(len(edits) + 1))
-
-    edits = []
-    outcome = measure(project, edit, processes=1)
-    assert outcome.measured == 3
-    assert outcome.edited == ["./helper.py"]
+    never_rests = measure(project, editing(edit, most=99)[1], processes=1, fresh=True)
+    assert (never_rests.measured, never_rests.edited) == (3, ["./helper.py"])
 
 
 def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, monkeypatch):
@@ -130,16 +130,13 @@ def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, m
 
 
 def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_again(project):
-    def edit(progress):
-        if progress.record and not edited:
-            edited.append(progress.record)
-            np.save(project / "weights.npy", np.full(8, 2, "float32"))
+    def edit(number):
+        np.save(project / "weights.npy", np.full(8, 2, "float32"))
 
-    edited = []
-    outcome = measure(project, edit, name="Configured")
+    outcome = measure(project, editing(edit)[1], name="Configured")
     assert (outcome.measured, outcome.edited) == (3, ["./weights.npy"])
-    ran = {r.code["./weights.npy"] for r in outcome.records if r.workload == "edited.Configured"}
-    assert len(ran - {code.EDITED}) == len(ran) == 1
+    found = ran(outcome, "./weights.npy")
+    assert len(found - {code.EDITED}) == len(found) == 1
 
 
 def test_what_is_from_the_future_was_neither_edited_while_it_ran_nor_measured_since_then(project):
@@ -154,8 +151,6 @@ def test_what_is_from_the_future_was_neither_edited_while_it_ran_nor_measured_si
         one.started_at_ms += 3_600_000
     file.unlink()
     Store(file).append(records)
-    again = measure(project, processes=1, name="Configured")
-    assert (again.measured, again.reused) == (0, 1)
-    asked = {"processes": 1, "name": "Configured", "since_ms": int(time.time() * 1000)}
-    anew = measure(project, **asked)
-    assert (anew.measured, anew.reused) == (1, 0)
+    for since_ms, counts in ((0, (0, 1)), (int(time.time() * 1000), (1, 0))):
+        again = measure(project, processes=1, name="Configured", since_ms=since_ms)
+        assert (again.measured, again.reused) == counts

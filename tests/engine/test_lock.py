@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -103,18 +102,15 @@ def test_two_who_wait_measure_one_after_the_other(monkeypatch):
     monkeypatch.setattr(lock, "LOOK_S", 0.01)
     inside, most = [], []
 
-    def hold():
+    def hold(_):
         with alone([processor()], lambda holder: None):
             inside.append(1)
             most.append(len(inside))
             time.sleep(0.05)
             inside.pop()
 
-    threads = [threading.Thread(target=hold) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(hold, range(8)))
     assert most == [1] * 8
 
 

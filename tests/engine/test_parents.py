@@ -4,7 +4,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 
 import jax
 import msgspec
@@ -15,6 +14,7 @@ from harness.engine import parent
 from harness.engine.parents import Parents
 from harness.program.facts import BUILT
 from harness.stages.registry import STAGES
+from tests.engine.test_child import wait_for
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -53,8 +53,9 @@ def test_the_first_of_each_number_starts_by_itself_and_the_others_have_a_parent_
 
 
 def test_the_order_of_visits_comes_again_with_its_seed(both):
-    cases = [[r for r in outcome.records if r.workload == "small.Scale"] for outcome in both]
-    forked, fresh = [[(r.replicate, r.axes) for r in records] for records in cases]
+    forked, fresh = (
+        [(r.replicate, r.axes) for r in one.records if r.workload == "small.Scale"] for one in both
+    )
     assert forked[:2] == fresh
 
 
@@ -122,16 +123,14 @@ sweep(both, pathlib.Path(sys.argv[1]), "99x1")
 
 @pytest.mark.usefixtures("fresh_processes")
 def test_with_a_killed_sweep_the_parents_and_what_they_forked_are_gone(tmp_path):
+    def two():
+        below = psutil.Process(run.pid).children(recursive=True)
+        return len(below) == 2 and below
+
     with subprocess.Popen([sys.executable, "-c", SWEEP, str(tmp_path)]) as run:
-        deadline = time.monotonic() + 120
-        below = []
-        while time.monotonic() < deadline:
-            below = psutil.Process(run.pid).children(recursive=True)
-            if len(below) == 2:
-                break
-            time.sleep(0.02)
+        below = wait_for(two, 120)
         run.kill()
-    assert len(below) == 2, "no process was forked"
+    assert below, "no process was forked"
     _, alive = psutil.wait_procs(below, timeout=20)
     assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
 

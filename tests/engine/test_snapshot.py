@@ -148,12 +148,10 @@ def test_an_edit_during_the_sweep_changes_nothing_and_an_ordinary_run_reuses_it(
     helper.write_text(before)
     again = ("--benchmarks", "suite", "--effort", "2x1")
     done = harness("run", "Helped", *again, cwd=project)
-    text = f"0 measured, {count} measured before and reused"
-    assert text in done.stdout, done.stdout + done.stderr
+    assert f"0 measured, {count} measured before and reused" in done.stdout, done.stderr
     failed = harness("run", "Raises", "--from-snapshot", *again, cwd=project)
     assert failed.returncode == 3
-    text = f"ValueError: {project}/suite/work.py in {project}"
-    assert text in failed.stdout
+    assert f"ValueError: {project}/suite/work.py in {project}" in failed.stdout
     assert "harness-scratch" not in failed.stdout + failed.stderr
 
 

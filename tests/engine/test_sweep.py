@@ -1,10 +1,10 @@
 """Sweeps: real processes, real JAX, and everything that can go wrong with them."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -34,12 +34,8 @@ def records(outcome, name):
 def test_every_process_measures_every_case_in_every_stage(twice):
     _, outcome = twice
     cases = records(outcome, "small.Scale")
-    assert sorted((r.axes["size"], r.replicate[-2:]) for r in cases) == [
-        (8, "#0"),
-        (8, "#1"),
-        (16, "#0"),
-        (16, "#1"),
-    ]
+    measured = sorted((r.axes["size"], r.replicate[-2:]) for r in cases)
+    assert measured == list(itertools.product((8, 16), ("#0", "#1")))
     for record in cases:
         assert record.status == "ok"
         assert list(record.stages) == list(CASE_STAGES)
@@ -114,10 +110,8 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     hanging = sweep([Troubled], tmp_path, keep=hangs, timeout_s=2)
     found = by_axis(outcome, "trouble") | by_axis(hanging, "trouble")
     reasons = {trouble: (r.status, r.reason) for trouble, r in found.items()}
-    assert reasons.pop("none") == ("ok", "")
-    assert reasons.pop("eager") == ("ok", "")
-    (count,) = found["eager"].stages["trace"].programs
-    assert count >= 1
+    assert reasons.pop("none") == reasons.pop("eager") == ("ok", "")
+    assert found["eager"].stages["trace"].programs[0] >= 1
     assert {status for status, _ in reasons.values()} == {"failed"}
     texts = {trouble: reason for trouble, (_, reason) in reasons.items()}
     assert "ValueError: this workload cannot be traced (at bad.py:" in texts["raise"]
@@ -159,10 +153,10 @@ def test_thorough_adds_processes_until_it_is_narrow_or_the_limit_and_says_what_s
 
 def test_a_results_folder_that_cannot_be_made_stops_before_measuring(tmp_path):
     (tmp_path / "file").write_text("")
-    begin = time.monotonic()
+    told = []
     with pytest.raises(StoreError, match=r"cannot be written: Not a directory.*--results"):
-        sweep([Scale], tmp_path / "file" / "results")
-    assert time.monotonic() - begin < 5
+        sweep([Scale], tmp_path / "file" / "results", on_progress=told.append)
+    assert not [one.record for one in told if one.record]
 
 
 def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path):

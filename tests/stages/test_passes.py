@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 
@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.experimental.compilation_cache import compilation_cache
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
@@ -22,10 +21,18 @@ from harness.stages import blocks, dispatch, execute, in_flight
 from harness.stages.passes import gc_off, take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
+from harness.stages.scenarios import cache_state
 from harness.stages.staged_case import StagedCase
+from tests.sweeps import workload
 
 SHORT_S = 0.0005
 """Execute for this long: what is tested here does not depend on it."""
+
+
+def made(function, inputs=lambda self: spec((4,)), **members):
+    """A workload of one function, whose `inputs` are those of a method."""
+    about = {"targets": ("cpu",), "inputs": inputs, "function": staticmethod(function)}
+    return type("Made", (Workload,), about | members)
 
 
 class Plain(Workload):
@@ -40,9 +47,7 @@ class Plain(Workload):
         return jax.nn.relu(x @ parameters["w"] + parameters["b"])
 
 
-class Static(Workload):
-    targets = ("cpu",)
-    transforms = ("forward", "gradient", "vmap")
+class Static(Plain):
     sweep = {"size": [8], "steps": [2, 3]}
     static = ("steps",)
 
@@ -54,9 +59,7 @@ class Static(Workload):
         return lax.fori_loop(0, steps, lambda _, y: jnp.sin(y), x)
 
 
-class Donated(Workload):
-    targets = ("cpu",)
-    transforms = ("forward", "gradient", "vmap")
+class Donated(Plain):
     donate = ("state",)
 
     def inputs(self):
@@ -98,28 +101,20 @@ EVERY_KIND = [
 ]
 
 
-class StartsAProcess(Workload):
-    targets = ("cpu",)
-
-    def inputs(self):
-        return spec((4,))
-
-    @staticmethod
-    def function(x):
-        work = "while time.process_time() < 0.3: pass"
-        subprocess.run([sys.executable, "-c", f"import time\n{work}"], check=True)
-        return x + 1
-
-
-def test_cpu_time_is_also_that_of_processes_which_a_step_starts_and_waits_for(proof):
-    taken = take(StartsAProcess, proof)
-    assert taken.cpu_ns["trace"][0] > 0.3e9 > taken.cpu_ns["lower"][0]
-
-
 def take(workload, proof, case=None, **options):
     """Make one short pass over one case."""
     prepared = prepare(workload, case or next(enumerate_cases(workload)))
     return take_pass(prepared, proof, effort_s=SHORT_S, **options)
+
+
+def test_cpu_time_is_also_that_of_processes_which_a_step_starts_and_waits_for(proof):
+    def starts(x):
+        work = "import time\nwhile time.process_time() < 0.3: pass"
+        subprocess.run([sys.executable, "-c", work], check=True)
+        return x + 1
+
+    taken = take(made(starts), proof)
+    assert taken.cpu_ns["trace"][0] > 0.3e9 > taken.cpu_ns["lower"][0]
 
 
 def watch_calls(monkeypatch, watched):
@@ -149,18 +144,7 @@ def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
 
 
 def test_the_cpu_clock_stands_while_a_step_waits(proof):
-    class Waits(Workload):
-        targets = ("cpu",)
-
-        def inputs(self):
-            return spec((4,))
-
-        @staticmethod
-        def function(x):
-            time.sleep(0.2)
-            return x + 1
-
-    taken = take(Waits, proof)
+    taken = take(made(lambda x: time.sleep(0.2) or x + 1), proof)
     assert tuple(taken.cpu_ns) == (*CASE_STAGES[:3], "execute")
     assert 0 < taken.cpu_ns["trace"][0] < taken.samples_ns["trace"][0] - 0.1e9
 
@@ -195,16 +179,10 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
         return calling
 
     watch_calls(monkeypatch, watched)
-    prepared = prepare(Plain, Case())
     assert gc.isenabled()
     jax.monitoring.register_event_duration_secs_listener(on_event)
     try:
-        take_pass(
-            prepared,
-            proof,
-            announce=lambda stage: outside.append(gc.isenabled()),
-            effort_s=SHORT_S,
-        )
+        take(Plain, proof, announce=lambda stage: outside.append(gc.isenabled()))
     finally:
         jax.monitoring.unregister_event_duration_listener(on_event)
     assert len(inside) > 3 + blocks.DISPATCHES
@@ -213,19 +191,14 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
     assert gc.isenabled()
 
 
-def test_the_collector_is_on_again_after_an_error(proof):
-    class Fails(Plain):
-        @staticmethod
-        def function(parameters, x):
-            assert not gc.isenabled()
-            raise ValueError("no such luck")
+def test_the_collector_is_as_it_was_after_an_error(proof):
+    def fails(x):
+        assert not gc.isenabled()
+        raise ValueError("no such luck")
 
     with pytest.raises(ValueError, match="no such luck"):
-        take(Fails, proof)
+        take(made(fails), proof)
     assert gc.isenabled()
-
-
-def test_a_collector_that_was_off_stays_off():
     gc.disable()
     try:
         with gc_off():
@@ -244,16 +217,8 @@ def test_what_the_function_calls_is_traced_anew_in_every_pass(proof):
         traced.append(1)
         return x + 1
 
-    class Calls(Workload):
-        def inputs(self):
-            return spec((4,))
-
-        @staticmethod
-        def function(x):
-            return inner(x) * 2
-
     for number in (1, 2, 3):
-        assert take(Calls, proof).refused == {}
+        assert take(made(lambda x: inner(x) * 2), proof).refused == {}
         assert len(traced) == number
 
 
@@ -279,17 +244,12 @@ compiled_inside = jax.jit(lambda x: x * 3)
 
 
 def test_programs_that_are_built_while_tracing_are_told(proof):
-    class Eager(Workload):
-        def inputs(self):
-            return spec((4,))
+    def eager(x):
+        with jax.ensure_compile_time_eval():
+            constant = compiled_inside(np.ones(4, np.float32))
+        return x + constant
 
-        @staticmethod
-        def function(x):
-            with jax.ensure_compile_time_eval():
-                constant = compiled_inside(np.ones(4, np.float32))
-            return x + constant
-
-    taken = take(Eager, proof)
+    taken = take(made(eager), proof)
     assert tuple({**taken.samples_ns, **taken.missing}) == CASE_STAGES
     assert set(taken.programs) == {"trace"}
     count, spent_ns = taken.programs["trace"]
@@ -298,18 +258,7 @@ def test_programs_that_are_built_while_tracing_are_told(proof):
 
 
 def test_a_program_that_another_thread_builds_meanwhile_is_refused(proof):
-    class Threaded(Workload):
-        def inputs(self):
-            return spec((4,))
-
-        @staticmethod
-        def function(x):
-            beside = threading.Thread(target=jax.jit(lambda x: x * 5), args=[np.ones(4)])
-            beside.start()
-            beside.join()
-            return x + 1
-
-    taken = take(Threaded, proof)
+    taken = take(workload("bad", "Beside"), proof)
     assert set(taken.refused) == {"trace"}
     text = taken.refused["trace"]
     assert text.startswith("events show 1 compile in another thread, 1 lower in another thread")
@@ -319,20 +268,9 @@ def test_a_program_that_another_thread_builds_meanwhile_is_refused(proof):
 @pytest.fixture
 def persistent_cache(tmp_path):
     """Switch JAX's persistent cache on for one test, for programs however small."""
-    wanted = {
-        "jax_compilation_cache_dir": str(tmp_path / "cache"),
-        "jax_enable_compilation_cache": True,
-        "jax_persistent_cache_min_compile_time_secs": 0.0,
-        "jax_persistent_cache_min_entry_size_bytes": 0,
-    }
-    before = {name: getattr(jax.config, name) for name in wanted}
-    compilation_cache.reset_cache()
-    for name, value in wanted.items():
-        jax.config.update(name, value)
-    yield tmp_path / "cache"
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
+    with cache_state.switched_on():
+        cache_state.use(tmp_path)
+        yield tmp_path
 
 
 def test_a_program_from_the_persistent_cache_is_not_called_cold(proof, persistent_cache):
@@ -347,17 +285,8 @@ def test_a_program_from_the_persistent_cache_is_not_called_cold(proof, persisten
 
 
 def test_a_call_that_compiles_again_is_refused(proof):
-    class Weak(Workload):
-        """The data are not weakly typed, so the call needs another program."""
-
-        def inputs(self):
-            return jax.ShapeDtypeStruct((), "float32", weak_type=True)
-
-        @staticmethod
-        def function(x):
-            return x + 1
-
-    taken = take(Weak, proof)
+    weak = jax.ShapeDtypeStruct((), "float32", weak_type=True)  # and the data are not
+    taken = take(made(lambda x: x + 1, lambda self: weak), proof)
     assert tuple(taken.samples_ns) == CASE_STAGES[:3]
     assert set(taken.refused) == {"dispatch", "execute", "in_flight"}
     assert taken.refused["execute"].startswith(
@@ -366,15 +295,8 @@ def test_a_call_that_compiles_again_is_refused(proof):
 
 
 def test_an_array_of_a_weak_type_keeps_it(proof):
-    class Weak(Workload):
-        def inputs(self):
-            return jnp.array(1.0), jnp.ones(3, "bfloat16")
-
-        @staticmethod
-        def function(x, y):
-            return x * y
-
-    taken = take(Weak, proof)
+    arrays = jnp.array(1.0), jnp.ones(3, "bfloat16")
+    taken = take(made(lambda x, y: x * y, lambda self: arrays), proof)
     assert not taken.refused
     assert [one.weak_type for one in taken.build.traced.jaxpr.in_avals] == [True, False]
     assert taken.build.lowered.out_info.dtype == "bfloat16"
@@ -385,18 +307,11 @@ def test_a_pass_in_which_modules_are_imported_is_taken_again(proof, tmp_path, mo
     monkeypatch.syspath_prepend(tmp_path)
     traces = []
 
-    class Imports(Workload):
-        def inputs(self):
-            return spec((3,))
+    def imports(x):
+        traces.append(importlib.import_module("imported_while_tracing"))
+        return x + 1
 
-        @staticmethod
-        def function(x):
-            import imported_while_tracing
-
-            traces.append(imported_while_tracing)
-            return x + 1
-
-    case = StagedCase(Imports, Case(), proof)
+    case = StagedCase(made(imports), Case(), proof)
     case.visit(0, lambda stage: None)
     assert len(traces) == 2
     assert len(case.samples["trace"].samples_ns) == 1
@@ -429,17 +344,15 @@ def test_donated_inputs_are_donated_and_fresh_for_every_call(transform, proof, m
     assert not any(leaf.is_deleted() for leaf in kept)
 
 
-def test_the_data_of_a_case_are_made_once(proof):
+@pytest.mark.parametrize("large", [False, True])
+def test_the_data_of_a_case_are_made_once_and_not_kept_where_they_are_large(
+    large, proof, monkeypatch
+):
+    if large:
+        monkeypatch.setattr("harness.stages.prepared._KEEP_DATA_BYTES", 16)
     prepared = prepare(Plain, Case())
-    taken = take_pass(prepared, proof, effort_s=SHORT_S)
-    assert prepared.data(taken.build.compiled) is prepared.data(taken.build.compiled)
-
-
-def test_data_that_are_large_are_not_kept(proof, monkeypatch):
-    monkeypatch.setattr("harness.stages.prepared._KEEP_DATA_BYTES", 16)
-    prepared = prepare(Plain, Case())
-    taken = take_pass(prepared, proof, effort_s=SHORT_S)
-    assert prepared.data(taken.build.compiled) is not prepared.data(taken.build.compiled)
+    compiled = take_pass(prepared, proof, effort_s=SHORT_S).build.compiled
+    assert (prepared.data(compiled) is prepared.data(compiled)) != large
 
 
 def test_inputs_that_are_none_are_refused_before_anything_is_traced():

@@ -9,15 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from harness import targets
 from harness.asv import suite
 from harness.asv.metrics import answers as answers_of
 from harness.declare import location
-from harness.declare.location import Source
 from harness.engine.context import Options, local_context
-from harness.engine.job import Job
 from harness.engine.plan import Plan
 from harness.frame.load import frame_of
 from harness.stages import sampling
@@ -54,41 +54,30 @@ sys.stdin.read()
 """
 
 
-def tpu_environment(**changes):
-    return {**os.environ, "JAX_PLATFORMS": "cpu", **targets.find("tpu:v5e").environment, **changes}
+def holding():
+    """Start who takes libtpu's lock, or says why not."""
+    variables = {**os.environ, "JAX_PLATFORMS": "cpu", **targets.find("tpu:v5e").environment}
+    del variables["ALLOW_MULTIPLE_LIBTPU_LOAD"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-c", HOLD], env=variables, text=True, **pipes)
 
 
 @pytest.fixture(scope="module")
 def held():
     """libtpu's lock in the hands of another process."""
-    variables = tpu_environment()
-    del variables["ALLOW_MULTIPLE_LIBTPU_LOAD"]
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD],
-        env=variables,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as holder:
+    with holding() as holder:
         assert any(line == "held\n" for line in holder.stdout)
         yield
         holder.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=BOTH)
 def measured(tmp_path_factory, request):
-    """The workload `Kinds` on one target, measured once for several tests."""
-    outcomes = {}
-
-    def measure(target):
-        if target not in outcomes:
-            if target == "tpu:v5e":
-                request.getfixturevalue("held")
-            outcomes[target] = sweep([Kinds], tmp_path_factory.mktemp("kinds"), targets=(target,))
-        return outcomes[target]
-
-    return measure
+    """A target, and the workload `Kinds` on it, measured once for several tests."""
+    if request.param == "tpu:v5e":
+        request.getfixturevalue("held")
+    results = tmp_path_factory.mktemp("kinds")
+    return request.param, sweep([Kinds], results, targets=(request.param,))
 
 
 def cases(outcome, transform="forward", scenario="off"):
@@ -101,36 +90,43 @@ def cases(outcome, transform="forward", scenario="off"):
     }
 
 
-@pytest.mark.parametrize("target", BOTH)
-def test_what_a_program_is_made_of_does_not_matter(measured, target):
-    found = cases(measured(target))
+def test_what_a_program_is_made_of_does_not_matter_and_nothing_is_run(measured):
+    target, outcome = measured
+    found = cases(outcome)
     assert {kind for kind, record in found.items() if record.status == "ok"} == {
         *("spec", "array", "struct", "key", "closure", "tree", "none"),
     }
     for kind in ("spec", "none"):
         for stage in ("trace", "lower", "compile"):
             assert found[kind].stages[stage].samples_ns
+    for stage in ("dispatch", "execute", "in_flight"):
+        samples = found["spec"].stages[stage]
+        assert samples.samples_ns == []
+        assert samples.reason == f"{target} is compiled for, not run: no such device here"
+    (record,) = cases(outcome, "sharded").values()
+    assert record.status == "ok"
+    assert record.fingerprint != found["spec"].fingerprint
 
 
-@pytest.mark.parametrize("target", BOTH)
-def test_a_program_that_jax_compiles_for_the_cpu_is_refused(measured, target):
-    record = cases(measured(target))["unused"]
+def test_what_cannot_be_had_for_a_device_that_is_not_there_says_why(measured):
+    target, outcome = measured
+    record = cases(outcome)["unused"]
     assert record.status == "refused"
     said = f"it was compiled for cpu and not for {target}: its function uses none of its inputs"
     assert said in record.reason
+    (record,) = cases(outcome, "pmap").values()
+    assert (record.status, record.reason) == (
+        "skipped",
+        f"jax.pmap compiles for devices that are there, and there is no {target} here",
+    )
+    for record in cases(outcome, scenario="cold").values():
+        assert record.status == "skipped"
+        assert "only the scenario 'off' can be measured" in record.reason
 
 
-@pytest.mark.parametrize("target", BOTH)
-def test_nothing_is_run(measured, target):
-    for stage in ("dispatch", "execute", "in_flight"):
-        samples = cases(measured(target))["spec"].stages[stage]
-        assert samples.samples_ns == []
-        assert samples.reason == f"{target} is compiled for, not run: no such device here"
-
-
-@pytest.mark.parametrize("target", BOTH)
-def test_records_name_the_device_that_is_not_there(measured, target):
-    for record in measured(target).records:
+def test_records_name_the_device_that_is_not_there(measured):
+    target, outcome = measured
+    for record in outcome.records:
         if record.status == "ok":
             environment = json.loads(bytes(record.environment))
             assert environment["device"] == DEVICES[target]
@@ -138,39 +134,16 @@ def test_records_name_the_device_that_is_not_there(measured, target):
             assert record.target == target
 
 
-@pytest.mark.parametrize("target", BOTH)
-def test_several_devices_are_compiled_for(measured, target):
-    (record,) = cases(measured(target), "sharded").values()
-    assert record.status == "ok"
-    assert record.fingerprint != cases(measured(target))["spec"].fingerprint
-
-
-@pytest.mark.parametrize("target", BOTH)
-def test_pmap_and_the_persistent_cache_are_not_available(measured, target):
-    (record,) = cases(measured(target), "pmap").values()
-    assert (record.status, record.reason) == (
-        "skipped",
-        f"jax.pmap compiles for devices that are there, and there is no {target} here",
-    )
-    for record in cases(measured(target), scenario="cold").values():
-        assert record.status == "skipped"
-        assert "only the scenario 'off' can be measured" in record.reason
-
-
-@pytest.mark.parametrize("target", BOTH)
-def test_the_process_and_the_reference_are_measured_there_as_well(measured, target):
-    found = {r.workload: r for r in measured(target).records}
+def test_the_process_and_the_reference_are_measured_there_as_well(measured):
+    found = {r.workload: r for r in measured[1].records}
     assert found["process"].stages["first_compile"].samples_ns
     assert found["process"].stages["backend"].samples_ns
     assert found["reference"].stages["compile"].samples_ns
-    assert cases(measured(target))["spec"].reference_ns["compile"] > 0
+    assert cases(measured[1])["spec"].reference_ns["compile"] > 0
 
 
-@pytest.mark.parametrize("target", BOTH)
-def test_asv_and_the_frame_show_what_there_is(measured, target):
-    from asv_runner.benchmarks.mark import SkipNotImplemented
-
-    outcome = measured(target)
+def test_asv_and_the_frame_show_what_there_is(measured):
+    target, outcome = measured
     answers = answers_of(Kinds, outcome.records)
     params = ("spec", "forward", target)
     assert len(suite.look_up(Kinds, answers, "compile", params)["samples"]) == 1
@@ -187,17 +160,8 @@ def test_asv_and_the_frame_show_what_there_is(measured, target):
 
 @needs("tpu:v5e")
 def test_without_the_variable_a_second_libtpu_is_refused(held):
-    variables = tpu_environment()
-    del variables["ALLOW_MULTIPLE_LIBTPU_LOAD"]
-    done = subprocess.run(
-        [sys.executable, "-c", HOLD],
-        env=variables,
-        input="",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert re.search("nothing can be compiled for tpu:v5e: .*lockfile", done.stdout)
+    said, _ = holding().communicate("")
+    assert re.search("nothing can be compiled for tpu:v5e: .*lockfile", said)
 
 
 @needs("gpu:h200")
@@ -285,10 +249,6 @@ def checked_process(name="cpu"):
     topologies.check_process(target.name, target.platforms, target.environment)
 
 
-def checked_device(name="cpu"):
-    topologies.check_device(name, targets.find(name).description)
-
-
 def test_a_process_with_another_targets_variables_is_refused(monkeypatch):
     monkeypatch.setenv("JAX_PLATFORMS", "cuda,cpu")
     with pytest.raises(topologies.Unusable, match="JAX_PLATFORMS is 'cuda,cpu', not 'cpu'"):
@@ -300,12 +260,6 @@ def test_a_process_with_another_targets_variables_is_refused(monkeypatch):
         topologies.Unusable, match=r"tpu:v5e: .*TPU_SKIP_MDS_QUERY is None, not '1'"
     ):
         checked_process("tpu:v5e")
-
-
-def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
-    import jax
-
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
     was = jax.config.values["jax_platforms"]
     jax.config.update("jax_platforms", "tpu")
     try:
@@ -316,11 +270,11 @@ def test_a_process_whose_jax_was_told_otherwise_is_refused(monkeypatch):
 
 
 def test_a_process_that_fell_back_to_the_cpu_is_refused():
-    checked_device()
-    checked_device("gpu:h200")
+    topologies.check_device("cpu", "")
+    topologies.check_device("gpu:h200", targets.find("gpu:h200").description)
     said = "gpu was asked for, and JAX's first device is 'cpu' of the platform 'cpu'"
     with pytest.raises(topologies.Unusable, match=said):
-        checked_device("gpu")
+        topologies.check_device("gpu", "")
 
 
 def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkeypatch):
@@ -332,23 +286,3 @@ def test_what_changes_the_environment_of_the_process_is_noticed(tmp_path, monkey
     outcome = sweep([Scale], tmp_path / "results")
     assert {r.status for r in outcome.records} == {"failed"}
     assert "not in the environment of cpu: JAX_PLATFORMS is ''" in outcome.records[0].reason
-
-
-def test_a_child_gets_the_targets_variables():
-    from harness.engine.process import variables
-
-    target = targets.find("tpu:v5e")
-    found = variables(
-        Job(
-            source=Source("m", "W"),
-            target=target.name,
-            platforms=target.platforms,
-            environment=dict(target.environment),
-            cases=[],
-            passes=1,
-            seed=0,
-            base={},
-        )
-    )
-    assert found["ALLOW_MULTIPLE_LIBTPU_LOAD"] == "1"
-    assert found["JAX_PLATFORMS"] == "cpu"
