@@ -125,8 +125,9 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     assert len(outcome.failed + hanging.failed) == 7
 
 
-def test_a_case_that_fails_twice_is_left_alone(tmp_path):
-    outcome = sweep([Troubled], tmp_path, "4x1", keep=lambda case: case.axes["trouble"] == "raise")
+def test_a_case_that_fails_twice_is_left_alone_and_its_first_call_not_taken(tmp_path):
+    raises = {"keep": lambda case: case.axes["trouble"] == "raise", "first_calls": 1}
+    outcome = sweep([Troubled], tmp_path, "4x1", **raises)
     assert len([r for r in outcome.records if r.axes.get("trouble")]) == 2
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import types
 
 import pytest
 
@@ -27,6 +26,9 @@ class Clock:
         self.now_ns += self.reading_ns
         return self.now_ns
 
+    def process_time_ns(self):
+        return 2 * self.now_ns
+
     def call(self, *arguments):
         self.now_ns += self.call_ns
         self.calls += 1
@@ -36,13 +38,10 @@ class Clock:
 
 @pytest.fixture
 def told(monkeypatch):
-    def tell(call_ns, reading_ns=50):
-        clock = Clock(call_ns, reading_ns)
-        stopped = types.SimpleNamespace(
-            perf_counter_ns=clock.perf_counter_ns, process_time_ns=lambda: 2 * clock.now_ns
-        )
-        monkeypatch.setattr(blocks, "time", stopped)
-        monkeypatch.setattr(in_flight, "time", stopped)
+    def tell(*costs):
+        clock = Clock(*costs)
+        for module in (blocks, in_flight):
+            monkeypatch.setattr(module, "time", clock)
         return clock
 
     return tell
@@ -89,6 +88,8 @@ def test_each_call_is_timed_by_itself_and_holds_one_reading_of_the_clock(told, d
     assert returned == ([1_050] * blocks.BLOCKS, 20 * 1_050, [1_050] * 20, 1, "", ())
     assert finished == ([1_050] * 4, 2_800 * 1_050, [1_050] * 2_800, 1, "", [2_200] * 4)
     assert clock.calls == 20 + 2_800
+    if donated_bytes:  # each call gets arguments of its own
+        assert clock.arguments == [(number,) for number in range(clock.calls)]
 
 
 def test_of_calls_in_flight_the_last_is_waited_for(told):
@@ -113,12 +114,8 @@ def test_calls_whose_result_is_there_at_once_are_in_no_flight(told):
     plan = Grouping(blocks=3, readings=9, returns=8, once_ns=1_000)
     assert time_flights(made, plan).reason == ""
     assert time_flights(made, plan).reason == in_flight.INLINE
-
-
-def test_no_calls_are_in_flight_on_several_devices_of_a_cpu(told):
-    made = dataclasses.replace(calls(told(1_000).call), cpu_devices=2)
-    flight = time_flights(made, Grouping(blocks=1, readings=100, returns=8, once_ns=1_000))
-    assert (flight.samples_ns, flight.reason) == ([], in_flight.TOGETHER)
+    several = time_flights(dataclasses.replace(made, cpu_devices=2), plan)
+    assert (several.samples_ns, several.reason) == ([], in_flight.TOGETHER)
 
 
 @pytest.mark.parametrize(("mib", "number"), [(1, 100), (16, 16), (32, 8), (33, 0)])
@@ -141,15 +138,6 @@ def test_a_block_gives_its_least_reading(told):
         return 0.0
 
     assert time_blocks(calls(call), Grouping(2, 3, 1, 1_000)).samples_ns == [300, 200]
-
-
-def test_a_donating_call_gets_arguments_of_its_own(told):
-    clock = told(1_000)
-    made = calls(clock.call, ((number,) for number in itertools.count()), donated_bytes=8)
-    plan = Grouping(4, 10, 8, 1_000)
-    time_returns(made, plan)
-    time_blocks(made, plan)
-    assert clock.arguments == [(number,) for number in range(48)]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`compute`: programs on one thread, in processes that hold the cases of many workloads."""
 
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -15,9 +16,10 @@ from harness.engine import apart_session, state
 from harness.engine.session import CaseRun
 from harness.frame.load import everything
 from harness.frame.tables import stage_table
-from harness.records.schema import COMPUTE
+from harness.records.schema import COMPUTE, FIRST_CALL
 from harness.stages import compute
 from harness.stages.injection import Injected
+from harness.stages.registry import values_ns
 from harness.stages.staged_case import ComputeCase, StagedCase
 from tests.sweeps import sweep, workload
 
@@ -149,10 +151,12 @@ def test_a_second_run_measures_only_what_is_not_there(both):
     assert {one.replicate[-2:] for one in apart(again)} == {"#0", "#1", "#2"}
 
 
-def test_a_case_that_compiles_long_gets_fewer_processes(tmp_path, monkeypatch):
+def test_a_case_that_takes_long_apart_gets_fewer_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(state, "APART_S", 0.001)
-    outcome = sweep([Scale], tmp_path, "2x1", compute=True)
-    assert [one.replicate[-2:] for one in apart(outcome)] == ["#0", "#0"]
+    outcome = sweep([Scale], tmp_path, "2x1", compute=True, first_calls=3)
+    for protocol in (COMPUTE, FIRST_CALL):
+        own = [one for one in outcome.records if one.protocol.startswith(protocol)]
+        assert [one.replicate[-2:] for one in own] == ["#0", "#0"]
 
 
 @pytest.mark.parametrize(("long_s", "visits"), [(1e-9, 1), (5.0, compute.VISITS)])
@@ -168,28 +172,34 @@ def test_a_case_that_compiles_long_is_visited_once_in_a_process(monkeypatch, pro
 
 
 def test_extra_work_is_put_into_its_calls_and_marked(both, tmp_path):
-    medians = {
-        f"small.Scale {Case({'size': size}, 'forward', 'cpu').id}": {"compute": 1e5}
-        for size in (8, 16)
-    }
-    slow = Injected({"compute": 1.0}, medians)
-    lengthy = sweep([Scale], tmp_path, "1x1", compute=True, scenarios=("off",), injected=slow)
+    shutil.copytree(both[0], tmp_path, dirs_exist_ok=True)
+    cases = [Case({"size": size}, "forward", "cpu").id for size in (8, 16)]
+    medians = {f"small.Scale {case}": {"compute": 1e5} for case in cases}
+    medians[f"small.Scale {cases[0]}"]["compile"] = 20e6
+    slow = Injected({"compute": 1.0, "compile": 9.0}, medians)
+    asked = {"compute": True, "injected": slow}
+    lengthy = sweep([Scale], tmp_path, "1x1", **asked)
     usual, longer = (
-        [r for r in outcome.records if r.workload == "small.Scale" and r.replicate.endswith("#0")]
+        {
+            (r.axes["size"], next(s for s in ("compute", "execute") if s in r.stages)): r
+            for r in outcome.records
+            if r.workload == "small.Scale" and r.replicate.endswith("#0")
+        }
         for outcome in (both[1], lengthy)
     )
-    for size in (8, 16):
-        one, other = (
-            next(r for r in found if "compute" in r.stages and r.axes["size"] == size)
-            for found in (usual, longer)
-        )
-        assert min(other.stages["compute"].samples_ns) > 5e4 > min(one.stages["compute"].samples_ns)
-        assert one.fingerprint != other.fingerprint
-        assert one.key != other.key
-    programs = [
-        {r.fingerprint for r in found if "execute" in r.stages} for found in (usual, longer)
-    ]
-    assert programs[0] == programs[1] != set(), "what is visited has no extra work"
+    assert len(usual) == len(longer) == 4
+    for of, one in usual.items():
+        assert longer[of].protocol == f"{one.protocol} with {slow.mark}"
+        # No median of its compile is known: that is left alone.
+        assert (longer[of].fingerprint == one.fingerprint) == (of == (16, "execute"))
+        if "compute" in of:
+            least = [min(r.stages["compute"].samples_ns) for r in (one, longer[of])]
+            assert least[0] < 5e4 < least[1]
+    slowed, left_alone = (values_ns(longer[size, "execute"].stages)["compile"] for size in (8, 16))
+    assert slowed > left_alone + 90e6  # 180 ms were put in
+    assert not {r.key for r in both[1].records} & {r.key for r in lengthy.records}
+    again = sweep([Scale], tmp_path, "1x1", **asked)
+    assert (lengthy.reused, again.measured, again.reused) == (0, 0, lengthy.measured)
 
 
 def test_what_is_no_cpu_says_why_it_has_none(proof, monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.engine import execution, state
+from harness.engine import execution
 from harness.frame.load import frame_of
 from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import collected_text, stage_table
@@ -18,7 +18,7 @@ SCENARIOS = ("off", "cold", "warm", "default")
 
 
 def calls(outcome, name=""):
-    """Return the records of first calls."""
+    """The records of first calls."""
     return [r for r in outcome.records if r.protocol == FIRST_CALL and r.workload.endswith(name)]
 
 
@@ -128,26 +128,8 @@ def test_the_user_s_own_object_and_every_way_to_use_two_devices_have_first_calls
     assert devices == {"forward": 1, "sharded": 2, "pmap": 2}
 
 
-def test_first_calls_are_left_out_by_a_workload_or_who_measures_and_where_there_is_no_cache(
-    outcome, tmp_path
-):
+def test_first_calls_are_left_out_by_a_workload_that_wants_none(outcome):
     assert calls(outcome, "LeftOut") == []
-    assert calls(sweep([Scale], tmp_path, scenarios=("cold",), first_calls=0)) == []
-    assert calls(sweep([Scale], tmp_path)) == []
-
-
-def test_what_cannot_be_measured_is_not_called_either(tmp_path):
-    trouble = workload("bad", "Troubled")
-    raises = {"keep": lambda case: case.axes["trouble"] == "raise", "first_calls": 1}
-    outcome = sweep([trouble], tmp_path, **raises)
-    assert outcome.failed
-    assert calls(outcome) == []
-
-
-def test_a_case_whose_first_calls_take_long_gets_fewer(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "APART_S", 0.01)
-    outcome = sweep([Scale], tmp_path, first_calls=3)
-    assert sorted(r.replicate[-2:] for r in calls(outcome)) == ["#0", "#0"]
 
 
 def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, monkeypatch):
@@ -177,13 +159,9 @@ def test_what_older_releases_called_a_first_call_has_another_name(everywhere):
         for r in new
     ]
     frame = frame_of([*new, *old])
-    kinds = {
-        (row.version == "2.old", row.stage) for row in frame.itertuples() if row.status == "ok"
-    }
-    assert kinds == {
-        (False, "first_call"),
-        (False, "start"),
-        (True, "used_first_call"),
-        (True, "used_start"),
+    ok = frame[frame["status"] == "ok"]
+    assert set(zip(ok["version"] == "2.old", ok["stage"], strict=True)) == {
+        *((False, "first_call"), (False, "start")),
+        *((True, "used_first_call"), (True, "used_start")),
     }
     assert set(frame[frame["stage"] == "first_call"]["n_processes"]) == {2}

@@ -49,12 +49,8 @@ def test_a_stage_that_lacks_something_fails_where_it_is_made_and_says_what(field
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("step", "thinking"),
-        ("effect", 0),
-        ("effect", 5),
-        ("colour", "red"),
-        ("statistic", ""),
-        ("clock", "sun"),
+        *(("step", "thinking"), ("effect", 0), ("effect", 5)),
+        *(("colour", "red"), ("statistic", ""), ("clock", "sun")),
     ],
 )
 def test_a_stage_with_what_cannot_be_is_named_with_the_field(field, value):

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import random
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,13 +11,8 @@ from harness.stages.sampling import EFFORTS, effort, is_narrow, median_interval_
 # --- efforts --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", EFFORTS)
-def test_an_effort_has_a_name(name):
-    assert effort(name) is EFFORTS[name]
-
-
 def test_only_thorough_adds_processes():
-    assert [name for name in EFFORTS if EFFORTS[name].adaptive] == ["thorough"]
+    assert [name for name in EFFORTS if effort(name).adaptive] == ["thorough"]
     assert effort("quick").processes == 1
 
 
@@ -52,17 +45,14 @@ CASES = st.lists(st.integers(-1, 50), unique=True, max_size=12)
 
 
 @given(CASES, st.integers(0, 5), st.integers())
-def test_every_case_is_visited_once_in_every_pass(cases, passes, seed):
+def test_every_case_is_visited_once_in_every_pass_and_the_order_comes_again(cases, passes, seed):
+    before = list(cases)
     order = visits(cases, passes, seed)
-    assert [number for number, _ in order] == sorted(number for number, _ in order)
-    for number in range(passes):
-        assert sorted(case for pass_, case in order if pass_ == number) == sorted(cases)
-    assert len(order) == passes * len(cases)
-
-
-@given(CASES, st.integers(0, 5), st.integers())
-def test_the_order_comes_again_from_its_seed(cases, passes, seed):
-    assert visits(cases, passes, seed) == visits(cases, passes, seed)
+    assert cases == before
+    assert order == visits(cases, passes, seed)
+    expected = [(number, case) for number in range(passes) for case in sorted(cases)]
+    assert [number for number, _ in order] == [number for number, _ in expected]
+    assert sorted(order) == expected
 
 
 def test_the_order_differs_between_seeds_and_passes():
@@ -72,27 +62,16 @@ def test_the_order_differs_between_seeds_and_passes():
     assert all([c for _, c in order[:8]] != [c for _, c in order[8:]] for order in orders)
 
 
-def test_the_cases_that_were_handed_over_stay_as_they_are():
-    cases = [3, 1, 2]
-    visits(cases, 3, 0)
-    assert cases == [3, 1, 2]
-
-
 # --- when to stop ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("n", "ranks"),
     # The ranks of a table of 95 % intervals of the median, counted from 0.
-    [(1, None), (5, None), (6, (0, 5)), (8, (0, 7)), (9, (1, 7)), (10, (1, 8)), (12, (2, 9))],
+    [(0, None), (5, None), (6, (0, 5)), (8, (0, 7)), (9, (1, 7)), (10, (1, 8)), (12, (2, 9))],
 )
 def test_the_interval_of_the_median_is_that_of_the_tables(n, ranks):
     assert median_interval_ranks(n) == ranks
-
-
-def test_nothing_has_no_interval():
-    assert median_interval_ranks(0) is None
-    assert not is_narrow([])
 
 
 @given(st.integers(1, 300), st.sampled_from([0.9, 0.95, 0.99]))
@@ -110,18 +89,8 @@ def test_the_interval_covers_the_median_and_no_narrower_one_would(n, level):
         assert coverage(low + 1) < level
 
 
-@pytest.mark.parametrize("n", [6, 8, 20])
-def test_samples_of_a_skewed_distribution_are_covered_as_promised(n):
-    rng = random.Random(20200229)
-    low, high = median_interval_ranks(n)
-    covered = 0
-    for _ in range(4_000):
-        values = sorted(rng.lognormvariate(0, 1) for _ in range(n))  # whose median is 1
-        covered += values[low] <= 1 <= values[high]
-    assert covered / 4_000 >= 0.945
-
-
 def test_a_median_is_narrow_when_half_its_interval_is_a_small_part_of_it():
+    assert not is_narrow([])
     assert is_narrow([100, 101, 102, 103, 104, 105])
     assert not is_narrow([100, 101, 102, 103, 104])  # too few for an interval
     assert not is_narrow([80, 101, 102, 103, 104, 120])
