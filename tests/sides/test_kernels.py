@@ -175,17 +175,8 @@ def elementwise_source(inputs, output, operation, name, dtype):
 
 USED = re.compile(r"Used (\d+) registers(?:, used \d+ barriers)?(?:, .*?(\d+) bytes smem)?")
 HELD = Path(__file__).with_name("kernels.txt")
-"""Registers and shared memory of each kernel, below what has compiled which source of attention."""
-
-
-def compiler():
-    release = "NVRTC {}.{}".format(*nvrtc.getVersion())
-    source = hashlib.sha256(attention.source(64).encode()).hexdigest()[:12]
-    return f"{release}, attention {source}"
-
-
-def held():
-    return HELD.read_text().splitlines() if HELD.exists() else [""]
+"""Registers and shared memory of each kernel, behind the beginning of its source's SHA-256; above
+them what has compiled it."""
 
 
 def taken(said):
@@ -194,53 +185,57 @@ def taken(said):
     return int(registers), int(shared or 0), sum(int(number) for pair in spills for number in pair)
 
 
+def held():
+    return HELD.read_text().splitlines() if HELD.exists() else [""]
+
+
 @pytest.fixture(scope="module")
 def kernels(on_cpu):
-    """What each kernel takes, by name and architecture."""
+    """The source of each kernel and the options to compile it with, by its name and device."""
     for workload in FUSED:
         workload.fused_gpu()
     assert len(set(on_cpu.elementwise)) >= 6
     headers = Path(cupy.__file__).parent / "_core/include"
     include = [f"-I{one}" for one in (headers, *headers.glob("cupy/_cccl/*")) if one.is_dir()]
+    elementwise = {
+        f"{texts[-1]} {dtype}": elementwise_source(*texts, dtype)
+        for texts in set(on_cpu.elementwise)
+        for dtype in ("float32", "float64")
+    }
     found = {}
-    # Attention would take two thirds of the time, and the same compiler says the same of it.
-    known = held()[0] == compiler()
     for architecture in ARCHITECTURES:
         raw = raw_sources() if architecture == WHOLE else raw_sources((7, 11, 15))
-        for name, text in raw.items():
-            if known and name.startswith("attention"):
-                continue
-            found[name, architecture] = taken(compiled(text, architecture))
-        for texts in sorted(set(on_cpu.elementwise)):
-            for dtype in ("float32", "float64"):
-                source = elementwise_source(*texts, dtype)
-                found[f"{texts[-1]} {dtype}", architecture] = taken(
-                    compiled(source, architecture, *include)
-                )
-    return found
+        for options, sources in (((), raw), (include, elementwise)):
+            for name, text in sources.items():
+                found[f"{name} sm_{architecture}"] = text, (architecture, *options)
+    return dict(sorted(found.items()))
 
 
 @pytest.mark.nightly
 @needs_nvrtc
 def test_every_kernel_compiles_without_spills(kernels):
-    assert {name: spills for name, (*_, spills) in kernels.items() if spills} == {}
+    spilled = {name: taken(compiled(text, *about))[2] for name, (text, about) in kernels.items()}
+    assert {name: spills for name, spills in spilled.items() if spills} == {}
 
 
 @needs_nvrtc
 def test_registers_and_shared_memory_are_what_is_held(kernels):
-    lines = [
-        f"{name} sm_{architecture}: {registers} registers, {shared} bytes"
-        for (name, architecture), (registers, shared, _) in sorted(kernels.items())
-    ]
-    if not HELD.exists():  # removed, to hold what is new
-        HELD.write_text("\n".join([compiler(), *lines, ""]))
+    """The same compiler says the same of the same source, and is not asked again."""
+    compiler = "NVRTC {}.{}".format(*nvrtc.getVersion())
     head, *before = held()
-    if head == compiler():
-        before = [line for line in before if not line.startswith("attention")]
-        lines = [line for line in lines if not line.startswith("attention")]
-    elif head.partition(",")[0] != compiler().partition(",")[0]:
-        pytest.skip(f"what is held is of {head}, and here is {compiler()}")
-    assert lines == before, f"if it is meant to differ: remove {HELD}, and run this test"
+    if head not in ("", compiler):
+        pytest.skip(f"what is held is of {head}, and here is {compiler}")
+    known = {line.rpartition(": ")[0]: line for line in before}
+    lines = []
+    for name, (text, about) in kernels.items():
+        title = f"{name}, {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        if title not in known:
+            registers, shared, _ = taken(compiled(text, *about))
+            known[title] = f"{title}: {registers} registers, {shared} bytes"
+        lines.append(known[title])
+    if not head:  # removed, to hold what is new
+        HELD.write_text("\n".join([compiler, *lines, ""]))
+    assert lines == held()[1:], f"if it is meant to differ: remove {HELD}, and run this test"
 
 
 def test_no_kernel_is_forgotten():

@@ -1,7 +1,6 @@
 """Sides, threads, variables, caches, names: the small rules of a comparison."""
 
 import importlib
-import os
 import subprocess
 import sys
 
@@ -15,7 +14,7 @@ from harness.declare.workload import spec
 from harness.errors import UsageError
 from harness.sides import guards, registry, side, side_process, timing
 from harness.sides.numpy_side import NumpySide
-from harness.sides.registry import REFERENCE, SIDES, find, of_family
+from harness.sides.registry import REFERENCE, find, of_family
 from harness.sides.side import SPECIAL, Side, Unavailable, complete, namespace
 from harness.sides.side_process import owned, problems, variables
 
@@ -46,17 +45,12 @@ def test_the_reference_is_one_of_the_sides_of_every_family_that_has_any():
     assert REFERENCE == "xla"
     for family in ("cpu", "gpu"):
         assert REFERENCE in [side.name for side in of_family(family)]
+        colours = [side.colour for side in of_family(family)]
+        assert len(set(colours)) == len(colours)
     assert of_family("tpu") == []
     assert find("numpy") is NumpySide
     with pytest.raises(UsageError, match=r"No side is called 'torch'\. There are: xla, numpy"):
         find("torch")
-
-
-def test_every_side_has_a_colour_of_its_own_in_its_family():
-    for family in ("cpu", "gpu"):
-        colours = [side.colour for side in of_family(family)]
-        assert len(set(colours)) == len(colours)
-    assert all(side.title for side in SIDES.values())
 
 
 def test_one_thread_sets_every_librarys_variable_and_all_sets_none_but_the_sides():
@@ -79,42 +73,24 @@ def test_a_variable_that_is_not_what_was_wanted_and_a_library_loaded_too_early_a
     ]
 
 
-def printed(script):
-    """Return what a script prints in a process of its own."""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_the_worker_verifies_before_it_loads_anything_that_reads_variables():
-    script = (
-        "import harness.engine.worker, harness.engine.containment, harness.engine.job\n"
-        "from harness.sides import registry, side_process\n"
-        "print(side_process.problems({}))"
-    )
-    assert printed(script) == "[]"
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
-def test_one_thread_means_one_core():
-    script = (
-        "import os\nfrom harness.sides import side_process\n"
-        "before = len(os.sched_getaffinity(0))\n"
-        "assert side_process.pin('all') == [] and len(os.sched_getaffinity(0)) == before\n"
-        "assert side_process.pin('one') == [] and len(os.sched_getaffinity(0)) == 1\n"
-        "print('pinned')"
-    )
-    assert printed(script) == "pinned"
+def test_the_worker_verifies_before_it_loads_what_reads_variables_and_one_thread_is_one_core():
+    script = """
+import harness.engine.worker, harness.engine.containment, harness.engine.job
+from harness.sides import registry, side_process
+assert side_process.problems({}) == [], side_process.problems({})
+if hasattr(os, "sched_setaffinity"):
+    before = os.sched_getaffinity(0)
+    assert side_process.pin("all") == [] and os.sched_getaffinity(0) == before
+    assert side_process.pin("one") == [] and len(os.sched_getaffinity(0)) == 1
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 @pytest.mark.parametrize(
     ("setting", "cpu_per_wall", "cores", "fine"),
     [
-        ("one", 1.05, 1, True),
-        ("one", 1.2, 1, False),
-        ("all", 2.05, 2, True),
-        ("all", 2.2, 2, False),
-        ("all", 0.5, 2, True),
+        *(("one", 1.05, 1, True), ("one", 1.2, 1, False)),
+        *(("all", 2.05, 2, True), ("all", 2.2, 2, False), ("all", 0.5, 2, True)),
     ],
 )
 def test_the_cores_at_work_must_agree_with_the_rule(setting, cpu_per_wall, cores, fine):
@@ -211,13 +187,11 @@ def test_parameters_of_the_entry_computation_alone_are_counted():
 
     shape = jax.ShapeDtypeStruct
     specs = (shape((), "float32"), shape((8,), "float32"), shape((4,), "float32"))
-    jitted = jax.jit(function)
-    text = jitted.lower(*specs).compile().as_text()
+    text = jax.jit(function).lower(*specs).compile().as_text()
     assert guards.entry_parameters(text) == 2
     jaxpr = jax.make_jaxpr(function)(*specs)
-    assert guards.unused_arguments(text, jaxpr, ["a", "b", "c"]) == [
-        "argument c is not used by the program XLA built"
-    ]
+    said = ["argument c is not used by the program XLA built"]
+    assert guards.unused_arguments(text, jaxpr, ["a", "b", "c"]) == said
     assert guards.unused_arguments(text, jaxpr, ["a", "b"]) == []
     assert guards.unused_arguments("", jaxpr, ["a", "b", "c"]) == []
 
@@ -229,6 +203,5 @@ def test_an_argument_that_is_used_without_effect_is_counted_though_not_named():
 
     specs = (jax.ShapeDtypeStruct((4,), "float32"),) * 2
     text = jax.jit(function).lower(*specs).compile().as_text()
-    found = guards.unused_arguments(text, jax.make_jaxpr(function)(*specs), ["a", "b"])
-    assert len(found) == 1
-    assert "not used by the program XLA built" in found[0]
+    (found,) = guards.unused_arguments(text, jax.make_jaxpr(function)(*specs), ["a", "b"])
+    assert "not used by the program XLA built" in found
