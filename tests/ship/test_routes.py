@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import pickle
+import time
 from pathlib import Path
 
 import jax
@@ -44,6 +45,7 @@ def test_every_path_is_proven_has_the_steps_that_it_needs_and_is_counted_in_byte
         assert (path, set(replicate.steps_s)) == (path, steps[path])
         assert row.median_s() == pytest.approx(replicate.total_s)
         assert replicate.total_s == pytest.approx(sum(replicate.steps_s.values()))
+        assert 0 < replicate.total_s < time.monotonic()  # no longer than this machine is up
         assert (row.shipped_bytes > 500) == (path != "jit")
     assert rows["jit"].shipped_bytes == 0
 
@@ -75,6 +77,8 @@ def test_a_warm_cache_that_does_not_answer_is_no_time_of_that_path(monkeypatch):
 def test_a_path_with_another_result_is_said_to_differ():
     ones = np.ones(4, "float32")
     assert routes.difference([ones], [ones * (1 + 1e-6)]) is None
+    nearly = np.array([1e3, 1e-3], "float32")  # of the largest value
+    assert routes.difference([np.array([1e3, 0], "float32")], [nearly]) is None
     assert "other values" in routes.difference([ones], [ones * 1.01])
     assert "has 2 leaves" in routes.difference([ones], [ones, ones])
     assert "float64(4,)" in routes.difference([ones], [ones.astype("float64")])
