@@ -32,12 +32,16 @@ def builds(*expected, operations=False):
     return lambda run: declare(run.__name__, run, *expected, operations=operations)
 
 
-def calls(name, function, made, *causes, **options):
+def calls(made, *causes, name="", **options):
     """Declare that a function is jitted once, and called with each of what `made()` returns."""
 
-    def run():
-        jitted = jax.jit(function, **options)
-        for given in made():
-            jitted(*given)
+    def decorate(function):
+        def run():
+            jitted = jax.jit(function, **options)
+            for given in made():
+                jitted(*given)
 
-    declare(name, run, *(f"{function.__name__}: {cause}" for cause in ("first", *causes)))
+        of = function.__name__
+        declare(name or of, run, *(f"{of}: {cause}" for cause in ("first", *causes)))
+
+    return decorate

@@ -28,36 +28,8 @@ def power(x, n):
     return x ** int(n)
 
 
-def step(params, batch):
-    return params["w"] * batch["x"].sum()
-
-
 def total(xs):
     return sum(xs.values() if isinstance(xs, dict) else xs)
-
-
-def total_of_all(*xs):
-    return sum(xs)
-
-
-def masked(x, mask):
-    return x if mask is None else x * mask
-
-
-def reshaped(x, shape):
-    return x.reshape(shape)
-
-
-def draw(key):
-    return jax.random.normal(key, (3,))
-
-
-def of_reference(ref):
-    return ref[...] + 1
-
-
-def times(n, x, y):
-    return x * n
 
 
 def apply(x, options):
@@ -83,12 +55,12 @@ class Model:
 
 
 def doubled(name, made, *causes):
-    calls(name, double, lambda: [(value,) for value in made()], *causes)
+    calls(lambda: [(value,) for value in made()], *causes, name=name)(double)
 
 
-def configured(name, made, *causes):
-    """An array of a function with a static argument, which is made anew for each call."""
-    calls(name, apply, lambda: [(ONES, one) for one in made()], *causes, static_argnums=1)
+def configured(name, made, *causes, arrays=(ONES,) * 9):
+    """A function with a static argument, which is made anew for each call."""
+    calls(lambda: zip(arrays, made(), strict=False), *causes, name=name, static_argnums=1)(apply)
 
 
 doubled("shape", lambda: (ONES, ONES[:2], ONES), "shape x")
@@ -102,69 +74,37 @@ doubled("what_does_not_matter", lambda: (ONES, ONES + 1, jnp.asarray(ONES), ONES
 doubled("other_numbers", lambda: (1.0, 2.5, float("inf")))
 
 calls(
-    "shape_in_a_dict",
-    step,
-    lambda: [({"w": ONES}, {"x": x}) for x in (ONES, ONES[:2])],
-    "shape batch['x']",
-)
-calls(
-    "two_differences_at_once",
-    scaled,
     lambda: [(ONES, 2.0), (ONES.astype(np.int32), np.float32(2))],
     "dtype x",
-)
-calls("keys_of_a_dict", total, lambda: [({"a": ONES},), ({"a": ONES, "b": ONES},)], "pytree xs")
-calls("list_for_tuple", total, lambda: [([ONES, ONES],), ((ONES, ONES),)], "pytree xs")
-calls("none_for_an_array", masked, lambda: [(ONES, None), (ONES, ONES)], "pytree mask")
-calls("number_of_arguments", total_of_all, lambda: [(ONES,), (ONES, ONES)], "pytree xs[1]")
-calls("default_left_out", scaled, lambda: [(ONES,), (ONES, 2.0)], "pytree by")
-calls("key_types", draw, lambda: [(jax.random.PRNGKey(0),), (jax.random.key(0),)], "dtype key")
-
-calls(
-    "references",
-    of_reference,
-    lambda: [(jax.new_ref(jnp.ones(3, kind)),) for kind in ("float32", "int32")],
-    "dtype ref",
-)
-
-calls(
-    "one_thing_then_another_then_both",
-    times,
-    lambda: [(1, ONES, 0), (1, ONES[0], 0), (2, ONES, 0), (3, ONES[0], (0, 0))],
-    "shape x",
-    "static value n",
-    "pytree y",
-    static_argnums=0,
+    name="two_differences_at_once",
+)(scaled)
+calls(lambda: [(ONES,), (ONES, 2.0)], "pytree by", name="default_left_out")(scaled)
+calls(lambda: [([ONES, ONES],), ((ONES, ONES),)], "pytree xs", name="list_for_tuple")(total)
+calls(lambda: [({"a": ONES},), ({"a": ONES, "b": ONES},)], "pytree xs", name="keys_of_a_dict")(
+    total
 )
 calls(
-    "static_number",
-    power,
     lambda: [(ONES, n) for n in (2, 3, 2, 4)],
     *["static value n"] * 2,
+    name="static_number",
     static_argnames="n",
-)
+)(power)
 calls(
-    "static_types",
-    power,
     lambda: [(ONES, n) for n in (1, True, np.int64(1), 1.0)],
     *["static value n"] * 3,
+    name="static_types",
     static_argnums=1,
-)
-calls(
-    "static_tuple",
-    reshaped,
-    lambda: [(ONES, shape) for shape in ((3, 4), (2, 6), (3, 4))],
-    "static value shape",
-    static_argnums=1,
-)
-calls(
-    "equal_static_objects_and_another_shape",
-    apply,
-    lambda: [(x, Model()) for x in (ONES, ONES[0])],
-    "shape x",
-    static_argnums=1,
-)
+)(power)
+
 configured("static_object_without_equality", lambda: (Options(), Options()), "static value options")
+configured(
+    "equal_static_objects_and_another_shape",
+    lambda: (Model(), Model()),
+    "shape x",
+    arrays=(ONES, ONES[0]),
+)
+configured("static_string", lambda: ("train", "eval", "train"), "static value options")
+configured("static_tuple", lambda: ((3, 4), (2, 6), (3, 4)), "static value options")
 configured("static_objects_that_are_equal", lambda: (Model(), Model()))
 configured("static_lambda", lambda: (made_anew(), made_anew()), "static value options")
 configured("static_models_of_a_class", lambda: map(Model, (1, 2, 1)), "static value options.scale")
@@ -175,14 +115,40 @@ configured(
 )
 
 
-@builds("apply: first", "apply: static value mode")
-def static_string():
-    @functools.partial(jax.jit, static_argnames="mode")
-    def apply(x, *, mode):
-        return x if mode == "train" else -x
+@calls(lambda: [({"w": ONES}, {"x": x}) for x in (ONES, ONES[:2])], "shape batch['x']")
+def shape_in_a_dict(params, batch):
+    return params["w"] * batch["x"].sum()
 
-    for mode in ("train", "eval", "train"):
-        apply(ONES, mode=mode)
+
+@calls(lambda: [(ONES, None), (ONES, ONES)], "pytree mask")
+def none_for_an_array(x, mask):
+    return x if mask is None else x * mask
+
+
+@calls(lambda: [(ONES,), (ONES, ONES)], "pytree xs[1]")
+def number_of_arguments(*xs):
+    return sum(xs)
+
+
+@calls(lambda: [(jax.random.PRNGKey(0),), (jax.random.key(0),)], "dtype key")
+def key_types(key):
+    return jax.random.normal(key, (3,))
+
+
+@calls(lambda: [(jax.new_ref(jnp.ones(3, kind)),) for kind in ("float32", "int32")], "dtype ref")
+def references(ref):
+    return ref[...] + 1
+
+
+@calls(
+    lambda: [(1, ONES, 0), (1, ONES[0], 0), (2, ONES, 0), (3, ONES[0], (0, 0))],
+    "shape x",
+    "static value n",
+    "pytree y",
+    static_argnums=0,
+)
+def one_thing_then_another_then_both(n, x, y):
+    return x * n
 
 
 @builds("power: first", "power: pytree n")

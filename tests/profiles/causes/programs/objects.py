@@ -46,7 +46,7 @@ class Model:
 MODEL = Model()
 
 
-def in_a_loop(name, made, *built, before=None):
+def anew(name, made, built, before=None):
     """What `made()` returns is called twice, and what it returns once more."""
 
     def run():
@@ -60,36 +60,22 @@ def in_a_loop(name, made, *built, before=None):
     declare(name, run, *built)
 
 
-def again(name):
-    return f"{name}: first", f"{name}: new function object {name}"
+def again(name, firsts=1, others=1):
+    return [f"{name}: first"] * firsts + [f"{name}: new function object {name}"] * others
 
 
-in_a_loop("lambda_in_a_loop", lambda: jax.jit(lambda x: x * 2), *again("<lambda>"))
-in_a_loop("jit_in_a_loop", lambda: jax.jit(double), "double: first")
-in_a_loop("partial_in_a_loop", lambda: jax.jit(functools.partial(power, n=2)), *again("power"))
-in_a_loop("bound_method", lambda: jax.jit(MODEL.predict), *again("predict"))
-in_a_loop("callable_object", lambda: jax.jit(MODEL), "<unnamed function>: first")
-in_a_loop("wraps_in_a_loop", lambda: jax.jit(wrapped()), *again("double"))
-in_a_loop(
-    "gradient_in_a_loop",
-    lambda: jax.jit(jax.grad(total)),
-    "total: first",
-    *again("total"),
-    before=total,
-)
-in_a_loop(
-    "vmap_in_a_loop",
-    lambda: jax.jit(jax.vmap(double)),
-    "double: first",
-    *again("double"),
-    before=double,
-)
-in_a_loop(
+anew("lambda_in_a_loop", lambda: jax.jit(lambda x: x * 2), again("<lambda>"))
+anew("jit_in_a_loop", lambda: jax.jit(double), again("double", 1, 0))
+anew("partial_in_a_loop", lambda: jax.jit(functools.partial(power, n=2)), again("power"))
+anew("bound_method", lambda: jax.jit(MODEL.predict), again("predict"))
+anew("callable_object", lambda: jax.jit(MODEL), again("<unnamed function>", 1, 0))
+anew("wraps_in_a_loop", lambda: jax.jit(wrapped()), again("double"))
+anew("gradient_in_a_loop", lambda: jax.jit(jax.grad(total)), again("total", 2), before=total)
+anew("vmap_in_a_loop", lambda: jax.jit(jax.vmap(double)), again("double", 2), before=double)
+anew(
     "gradient_of_a_new_jitted_lambda",
     lambda: jax.grad(jax.jit(lambda x: (x**2).sum())),
-    "<lambda>: first",
-    *again("<lambda>"),
-    "<lambda>: new function object <lambda>",
+    again("<lambda>", 2, 2),
 )
 
 

@@ -54,7 +54,7 @@ def placed(name, places, *causes):
     def made():
         return [(ONES if place is None else on(place),) for place in places()]
 
-    calls(name, double, made, *causes)
+    calls(made, *causes, name=name)(double)
 
 
 placed("committed", lambda: (None, 0), "committed x")
