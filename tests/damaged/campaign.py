@@ -75,9 +75,9 @@ class Case:
             return "twisted"
         if self.kind == BLOWN_UP:
             return ways.blow_up(path, healthy, self.rng)
-        way = self.rng.choice(ways.BY_CHANCE)
-        path.write_bytes(way(healthy, self.rng))
-        return way.__name__
+        way = self.rng.choice(list(ways.BY_CHANCE))
+        path.write_bytes(ways.BY_CHANCE[way](healthy, self.rng))
+        return way
 
     def _twisted(self, healthy: bytes) -> bytes:
         def one(text: bytes) -> bytes:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
+import os
 import random
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -12,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 GIB = 1 << 30
+_PART = bytes(1 << 24)
+_PARTS = 64
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:
@@ -22,99 +27,58 @@ def flipped(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def flipped_often(data: bytes, rng: random.Random) -> bytes:
-    """Some bits."""
-    for _ in range(rng.choice((2, 3, 8, 64))):
-        data = flipped(data, rng)
-    return data
-
-
-def cut(data: bytes, rng: random.Random) -> bytes:
-    """The end is missing."""
-    return data[: rng.randrange(len(data))]
-
-
-def beheaded(data: bytes, rng: random.Random) -> bytes:
-    """The beginning is missing."""
-    return data[rng.randrange(1, len(data)) :]
-
-
-def holed(data: bytes, rng: random.Random) -> bytes:
-    """A part is zeros, as after a power failure."""
+def _spliced(
+    data: bytes, rng: random.Random, lengths: tuple[int, ...], piece: Callable[[int], bytes]
+) -> bytes:
+    """Something else is in the place of a part, which has one of these lengths."""
     begin = rng.randrange(len(data))
-    length = min(rng.choice((1, 16, 512, 4096)), len(data) - begin)
-    return data[:begin] + bytes(length) + data[begin + length :]
+    length = min(rng.choice(lengths), len(data) - begin)
+    return data[:begin] + piece(length) + data[begin + length :]
 
 
-def scrambled(data: bytes, rng: random.Random) -> bytes:
-    """A part is noise."""
-    begin = rng.randrange(len(data))
-    length = min(rng.choice((1, 4, 64, 512)), len(data) - begin)
-    return data[:begin] + rng.randbytes(length) + data[begin + length :]
-
-
-def inserted(data: bytes, rng: random.Random) -> bytes:
-    """Something stands in between."""
-    begin = rng.randrange(len(data) + 1)
-    extra = rng.choice((b"\x00", b"\n", b"\x1b[31m", b"\xff\xfe", b'"', b"{", b"9", b"NaN,", b"\r"))
-    return data[:begin] + extra + data[begin:]
-
-
-def doubled(data: bytes, rng: random.Random) -> bytes:
-    """A part is there twice."""
+def _doubled(data: bytes, rng: random.Random) -> bytes:
     begin, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
     return data[:end] + data[begin:]
 
 
-def digit(data: bytes, rng: random.Random) -> bytes:
+def _digit(data: bytes, rng: random.Random) -> bytes:
     """One digit is another."""
-    places = [place for place, byte in enumerate(data) if 48 <= byte <= 57]
+    places = [found.start() for found in re.finditer(rb"\d", data)]
     if not places:
         return flipped(data, rng)
     place = rng.choice(places)
     return data[:place] + b"%d" % rng.randrange(10) + data[place + 1 :]
 
 
-def encoded_otherwise(data: bytes, rng: random.Random) -> bytes:
-    """Another encoding, or other ends of lines."""
-    text = data.decode("latin-1")
-    return rng.choice(
-        (
-            lambda: text.encode("utf-16"),
-            lambda: b"\xef\xbb\xbf" + data,
-            lambda: data.replace(b"\n", b"\r\n"),
-            lambda: data.replace(b"\n", b"\r"),
-            lambda: text.encode("utf-8"),
-        )
-    )()
-
-
-def foreign(data: bytes, rng: random.Random) -> bytes:
-    """Something else altogether."""
-    return rng.choice(
-        (
-            b"",
-            b"\n",
-            b"\x00" * 4096,
-            b"[" * 200_000,
-            b'{"a":' * 100_000,
-            b"null",
-            b"[]",
-            b"{}",
-            b'"text"',
-            b"1e999",
-            b"-",
-            b"\xff" * 100,
-            b"# a text\n" * 50,
-            rng.randbytes(2000),
-        )
-    )
-
-
-BY_CHANCE: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *(flipped, flipped_often, cut, beheaded, holed, scrambled, inserted, doubled, digit),
-    *(encoded_otherwise, foreign),
+_BETWEEN = (b"\x00", b"\n", b"\x1b[31m", b"\xff\xfe", b'"', b"{", b"9", b"NaN,", b"\r")
+_OTHERWISE: tuple[Callable[[bytes], bytes], ...] = (
+    lambda data: data.decode("latin-1").encode("utf-16"),
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data.replace(b"\n", b"\r\n"),
+    lambda data: data.replace(b"\n", b"\r"),
+    lambda data: data.decode("latin-1").encode("utf-8"),
 )
+_FOREIGN = (
+    *(b"", b"\n", b"\x00" * 4096, b"[" * 200_000, b'{"a":' * 100_000, b"null", b"[]", b"{}"),
+    *(b'"text"', b"1e999", b"-", b"\xff" * 100, b"# a text\n" * 50),
+)
+
+BY_CHANCE: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    "flipped": flipped,
+    "flipped often": lambda data, rng: functools.reduce(
+        lambda changed, _: flipped(changed, rng), range(rng.choice((2, 3, 8, 64))), data
+    ),
+    "cut": lambda data, rng: data[: rng.randrange(len(data))],
+    "beheaded": lambda data, rng: data[rng.randrange(1, len(data)) :],
+    # As after a power failure.
+    "holed": lambda data, rng: _spliced(data, rng, (1, 16, 512, 4096), bytes),
+    "scrambled": lambda data, rng: _spliced(data, rng, (1, 4, 64, 512), rng.randbytes),
+    "inserted": lambda data, rng: _spliced(data, rng, (0,), lambda _: rng.choice(_BETWEEN)),
+    "doubled": _doubled,
+    "digit": _digit,
+    "encoded otherwise": lambda data, rng: rng.choice(_OTHERWISE)(data),
+    "foreign": lambda data, rng: rng.choice((*_FOREIGN, rng.randbytes(2000))),
+}
 
 DEEP = "DEEP"
 HOSTILE: tuple[Any, ...] = (
@@ -130,26 +94,23 @@ HOSTILE: tuple[Any, ...] = (
 
 def twisted(document: Any, rng: random.Random) -> Any:
     """A document in which one value, or more, is hostile, missing, or of another name."""
-    made = json.loads(json.dumps(document))
+    made = copy.deepcopy(document)
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
         inner, name = _somewhere(made, rng)
+        hostile = copy.deepcopy(rng.choice(HOSTILE))
         if inner is None:
-            return _hostile(rng)
+            return hostile
         what = rng.random()
         if what < 0.75:
-            inner[name] = _hostile(rng)
+            inner[name] = hostile
         elif what < 0.85:
             del inner[name]
         elif isinstance(inner, dict):
             value = inner.pop(name)
-            inner[str(rng.choice([one for one in HOSTILE if isinstance(one, str)]))] = value
+            inner[rng.choice([one for one in HOSTILE if isinstance(one, str)])] = value
         else:
-            inner.append(_hostile(rng))
+            inner.append(hostile)
     return made
-
-
-def _hostile(rng: random.Random) -> Any:
-    return copy.deepcopy(rng.choice(HOSTILE))
 
 
 def _somewhere(document: Any, rng: random.Random) -> tuple[Any, Any]:
@@ -181,52 +142,34 @@ def sealed(text: bytes) -> bytes:
     return text[:-1] + b',"crc32":"%08x"}' % zlib.crc32(text)
 
 
-def sparse(path: Path) -> None:
-    """Zeros, gigabytes of them, that take no room."""
-    with path.open("wb") as file:
-        file.truncate(2 * GIB)
+@functools.cache
+def _bomb(bits: int) -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, bits)
+    return b"".join(packer.compress(_PART) for _ in range(_PARTS)) + packer.flush()
 
 
-def long_line(path: Path) -> None:
-    """A healthy file that goes on with a line of zeros."""
-    with path.open("ab") as file:
-        file.truncate(path.stat().st_size + 2 * GIB)
-
-
-_bombs: dict[str, bytes] = {}
-
-
-def bomb(kind: str) -> bytes:
-    """A gigabyte of zeros, compressed."""
-    if kind not in _bombs:
-        packer = zlib.compressobj(9, zlib.DEFLATED, 31 if kind == "gzip" else 15)
-        part = bytes(1 << 24)
-        _bombs[kind] = b"".join(packer.compress(part) for _ in range(64)) + packer.flush()
-    return _bombs[kind]
-
-
-def zip_bomb(path: Path, healthy: bytes) -> None:
-    """An archive whose manifest, or entry, is a gigabyte of zeros."""
-    path.write_bytes(healthy)
+def _zip_bomb(path: Path) -> None:
+    """Every member of an archive is a gigabyte of zeros."""
     with zipfile.ZipFile(path) as whole:
         names = whole.namelist()
-    part = bytes(1 << 24)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as whole:
         for name in names:
             with whole.open(name, "w") as file:
-                for _ in range(64):
-                    file.write(part)
+                file.writelines([_PART] * _PARTS)
 
 
 def blow_up(path: Path, healthy: bytes, rng: random.Random) -> str:
     """Make a file far larger than it is, or than what it unpacks to; return in which way."""
-    if healthy[:2] == b"\x1f\x8b" or healthy[:1] == b"\x78":
-        if rng.random() < 0.7:
-            path.write_bytes(bomb("gzip" if healthy[:1] == b"\x1f" else "zlib"))
-            return "bomb"
-    elif healthy[:2] == b"PK" and rng.random() < 0.7:
-        zip_bomb(path, healthy)
-        return "zip bomb"
-    way = rng.choice((sparse, long_line))
-    way(path)
-    return way.__name__
+    bits = {b"\x1f": 31, b"\x78": 15}.get(healthy[:1])
+    packed = bits or healthy[:2] == b"PK"
+    if packed and rng.random() < 0.7:
+        if bits:
+            path.write_bytes(_bomb(bits))
+        else:
+            _zip_bomb(path)
+        return "bomb"
+    way = rng.choice(("sparse", "long line"))  # zeros, that take no room
+    if way == "sparse":
+        path.write_bytes(b"")
+    os.truncate(path, path.stat().st_size + 2 * GIB)
+    return way
