@@ -21,7 +21,6 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=2_000)
     parser.add_argument("--flips", type=int, default=0, help="single bits, instead of --count")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
-    parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", type=int, help="one case, by its number")
     given = parser.parse_args()
     print(f"seed {given.seed}", flush=True)
@@ -32,7 +31,7 @@ def main() -> int:
             print(case.format.name, case.kind, *Bench(Path(folder)).judge(case), sep="\n")
         return 0
     began = time.monotonic()
-    found = campaign(given.flips or given.count, given.seed, bool(given.flips), given.workers)
+    found = campaign(given.flips or given.count, given.seed, bool(given.flips))
     total: Counter[str] = Counter()
     for name, counts in found.items():
         print(f"{name:14} " + ", ".join(f"{one} {number}" for one, number in counts.items()))
@@ -40,8 +39,8 @@ def main() -> int:
         total.update(counts)
         total["MiB"] = most
     bad = {one: total[one] for one in BAD}
-    print(f"{total['files']} files in {time.monotonic() - began:.0f} s: {bad}, at most", end=" ")
-    print(f"{total['MiB']} MiB held")
+    took_s = time.monotonic() - began
+    print(f"{total['files']} files in {took_s:.0f} s: {bad}, at most {total['MiB']} MiB held")
     return int(any(bad.values()))
 
 

@@ -22,6 +22,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -59,23 +60,17 @@ class Case:
         known = [one for one in FORMATS if one.checked] if flips else FORMATS
         self.format = known[number % len(known)]
         chosen = self.rng.random()
-        self.kind = BY_CHANCE
-        if not flips and self.format.json and chosen < 0.5:
-            self.kind = ON_PURPOSE
-        elif not flips and chosen > 0.99:
-            self.kind = BLOWN_UP
+        on_purpose = ON_PURPOSE if self.format.json and chosen < 0.5 else BY_CHANCE
+        self.kind = BY_CHANCE if flips else BLOWN_UP if chosen > 0.99 else on_purpose
 
     def damage(self, path: Path, healthy: bytes) -> str:
         """Write the damaged file; return in which way."""
-        if self.flips:
-            path.write_bytes(ways.flipped(healthy, self.rng))
-            return "flipped"
+        if self.kind == BLOWN_UP:
+            return ways.blow_up(path, healthy, self.rng)
         if self.kind == ON_PURPOSE:
             path.write_bytes(self._twisted(healthy))
             return "twisted"
-        if self.kind == BLOWN_UP:
-            return ways.blow_up(path, healthy, self.rng)
-        way = self.rng.choice(list(ways.BY_CHANCE))
+        way = "flipped" if self.flips else self.rng.choice(list(ways.BY_CHANCE))
         path.write_bytes(ways.BY_CHANCE[way](healthy, self.rng))
         return way
 
@@ -119,8 +114,7 @@ class Bench:
 
     def _judged(self, case: Case, path: Path, values: dict[Any, Any]) -> tuple[str, str]:
         _reset_peak()
-        came, detail = "read", ""
-        told = False
+        came, detail, told = "read", "", False
         try:
             with limited(), warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
@@ -162,25 +156,30 @@ def limited():
 
 def in_its_own(words: list[str]) -> str:
     """Run a command in a process of its own, as users do; return what is wrong with how it went."""
-    context = multiprocessing.get_context("fork")  # what it imports stays with it
-    here, there = context.Pipe(duplex=False)
 
-    def child() -> None:
+    def child(answers: Any) -> None:
         _reset_peak()
         wrong = run(words)
         peak = _peak_mib()
-        there.send(wrong or (f"harness {words[0]}: {peak} MiB" if peak > MOST_MIB else ""))
+        answers.send(wrong or (f"harness {words[0]}: {peak} MiB" if peak > MOST_MIB else ""))
 
-    process = context.Process(target=child)
+    # What it imports stays with it.
+    said, exitcode = answered(multiprocessing.get_context("fork"), child)
+    return said[0] if said else f"harness {' '.join(words)}: died, {exitcode}"
+
+
+def answered(context: Any, target: Any, *arguments: Any) -> tuple[list[Any], int]:
+    """Run `target` in a process; return what it has sent, and the exit code."""
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=target, args=(there, *arguments))
     process.start()
     there.close()
-    try:
-        return here.recv()
-    except EOFError:
-        process.join()
-        return f"harness {' '.join(words)}: died, {process.exitcode}"
-    finally:
-        process.join()
+    said = []
+    with contextlib.suppress(EOFError):
+        while True:
+            said.append(here.recv())
+    process.join()
+    return said, process.exitcode
 
 
 def run(words: list[str]) -> str:
@@ -215,17 +214,16 @@ def _reset_peak() -> None:
 
 
 def _peak_mib() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) // 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    kib = int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kib // 1024
 
 
 MOST_CASES = 400
 """So many cases a process reads: what is left in it of thousands is no matter of the last."""
 
 
-def work(numbers: range, seed: int, flips: bool, answers: Any) -> None:
+def work(answers: Any, numbers: range, seed: int, flips: bool) -> None:
     """Judge cases, one after the other, in a process with a limit."""
     resource.setrlimit(resource.RLIMIT_DATA, (4 * ways.GIB, 4 * ways.GIB))
     with tempfile.TemporaryDirectory(prefix="damaged-") as folder:
@@ -242,19 +240,11 @@ def judged(numbers: range, seed: int, flips: bool) -> list[tuple[int, str, str, 
     context.set_forkserver_preload([__name__])
     found = []
     while numbers:
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=work, args=(numbers, seed, flips, there))
-        process.start()
-        there.close()
-        assert here.recv()
-        with contextlib.suppress(EOFError):
-            while numbers:
-                found.append((numbers[0], *here.recv()))
-                numbers = numbers[1:]
-        process.join()
-        if process.exitcode:
-            found.append((numbers[0], "", "died", f"exit code {process.exitcode}", 0))
-            numbers = numbers[1:]
+        (_, *said), exitcode = answered(context, work, numbers, seed, flips)
+        if exitcode:
+            said.append(("", "died", f"exit code {exitcode}", 0))
+        found += [(number, *one) for number, one in zip(numbers, said, strict=False)]
+        numbers = numbers[len(said) :]
     return found
 
 

@@ -13,7 +13,9 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -38,7 +40,7 @@ from tests.frame.trees import failed, record
 from tests.nightly.test_state import night, verdicts
 from tests.profiles import logs
 
-RECORDS = 6
+RECORDS_FILE, NIGHT, PROGRAM = "01234567-a.jsonl", "2026-11-20", "ab" * 8
 ORIGINAL = Path(__file__).parents[2] / "results" / "cpu-2core"
 
 Values = dict[Any, Any]
@@ -75,9 +77,9 @@ class Format:
 def _samples() -> list[Any]:
     stages = {"trace": [1e6, 2e6, 3e6], "compile": [5e7, 6e7, 7e7], "execute": [1234.5]}
     found = [
-        record(number, stages, axes={"size": size, "name": "größe"}, fingerprint="ab" * 8)
+        record(number, stages, axes={"size": size, "name": "größe"}, fingerprint=PROGRAM)
         for size in (8, 16)
-        for number in range(RECORDS)
+        for number in range(6)
     ]
     real = Store(ORIGINAL / "records" / "587eb46c-existing-py3.11-jax0.10.2.jsonl").read()
     step = len(real) // 12
@@ -87,11 +89,11 @@ def _samples() -> list[Any]:
 def _records(folder: Path) -> Path:
     samples = _samples()
     other = [msgspec.structs.replace(one, commit="f" * 40, key=one.key[::-1]) for one in samples]
-    store = Store(folder / "box" / "records" / "01234567-a.jsonl")
-    store.append(samples)
-    Store(folder / "box" / "records" / "ffffffff-b.jsonl").append(other)
+    home = folder / "box" / "records"
+    for name, records in ((RECORDS_FILE, samples), ("ffffffff-b.jsonl", other)):
+        Store(home / name).append(records)
     _rates(folder)
-    return store.path
+    return home / RECORDS_FILE
 
 
 def _read_records(path: Path) -> Values:
@@ -129,13 +131,16 @@ def _profile(folder: Path) -> Path:
     return path
 
 
+def _warn(said: object) -> None:
+    if said:
+        warnings.warn(str(said), stacklevel=1)
+
+
 def _read_profile(path: Path) -> Values:
     profile = recorded.read(path.parent)
-    found = {repr(line): True for process in profile.processes for line in process.lines}
-    if profile.broken_lines:
-        warnings.warn("lines are broken", stacklevel=1)
+    _warn(profile.broken_lines)
     _ = profile.causes, [built.pieces for built in (*profile.builds, *profile.unfinished)]
-    return found
+    return {repr(line): True for process in profile.processes for line in process.lines}
 
 
 def _run(folder: Path) -> Path:
@@ -146,23 +151,21 @@ def _run(folder: Path) -> Path:
 
 def _read_run(path: Path) -> Values:
     profile = recorded.read(path.parent)
-    if profile.run_damage:
-        warnings.warn(profile.run_damage, stacklevel=1)
+    _warn(profile.run_damage)
     return {} if profile.run is None else {"run": repr(profile.run)}
 
 
 def _nights(folder: Path) -> Path:
-    Store(folder / "box" / "records" / "01234567-a.jsonl").append(_samples())
+    Store(folder / "box" / "records" / RECORDS_FILE).append(_samples())
     nights = Nights(folder, "box")
     nights.save(night("2026-11-19", 48, machine="box"))
-    last = night("2026-11-20", 24, machine="box", verdicts=[verdicts(slower=2, faster=1)])
-    nights.save(last)
+    nights.save(night(NIGHT, 24, machine="box", verdicts=[verdicts(slower=2, faster=1)]))
     row = {"workload": "a.B", "stage": "trace", "size": 8, "ratio": 1.5, "verdict": "slower"}
     row |= {"a_s": 0.5, "b_s": 0.75, "low": 1.4, "high": 1.6, "cause": "", "reason": "x"}
-    nights.write("2026-11-20/v.json5", json.dumps({"rows": [row]}))
+    nights.write(f"{NIGHT}/v.json5", json.dumps({"rows": [row]}))
     row |= {"machine": "box", "change": "slower", "before_s": 0.5, "after_s": 0.75}
-    nights.write("2026-11-20/history.json5", json.dumps([row]))
-    return nights.folder / "2026-11-20.json5"
+    nights.write(f"{NIGHT}/history.json5", json.dumps([row]))
+    return nights.folder / f"{NIGHT}.json5"
 
 
 def _read_night(path: Path) -> Values:
@@ -176,15 +179,11 @@ def _read_night(path: Path) -> Values:
 
 
 def _night_table(folder: Path) -> Path:
-    _nights(folder)
-    return folder / "box" / "nights" / "2026-11-20" / "v.json5"
+    return _nights(folder).with_suffix("") / "v.json5"
 
 
 def _read_night_table(path: Path) -> Values:
-    nights = Nights(path.parents[3], "box")
-    found = nights.read("2026-11-20")
-    assert found is not None
-    summary.render(found, nights)
+    _read_night(path.parent.with_suffix(".json5"))
     return {}
 
 
@@ -192,8 +191,7 @@ def _rates(folder: Path) -> Path:
     (source, *_) = sorted((ORIGINAL / "aa").glob("*.json5"))
     rates = msgspec.json.decode(source.read_bytes(), type=error_rates.ErrorRates)
     rates.noise = rates.noise[:3]
-    rates.method = error_rates.METHOD
-    rates.schema = error_rates.SCHEMA
+    rates.method, rates.schema = error_rates.METHOD, error_rates.SCHEMA
     rates.effort = "default"
     file = folder / "box" / "aa" / "run.json5"
     stored_rates.write(file, rates)
@@ -207,23 +205,16 @@ def _read_rates(path: Path) -> Values:
     return {number: msgspec.json.encode(one) for number, one in enumerate(found)}
 
 
-class _Text:
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def as_text(self) -> str:
-        return self.text
-
-
 def _kept(folder: Path) -> Path:
     home = kept.folder_of(folder, "box")
-    hlo = "HloModule jit_f\n\nENTRY %main (x: f32[8]) -> f32[8] {\n}\n" * 40
-    kept.keep(home, "ab" * 8, _Text("module @jit_f {}\n" * 40), _Text(hlo))
-    return kept.path_of(home, "ab" * 8)
+    texts = ("module @jit_f {}\n", "HloModule jit_f\n\nENTRY %main (x: f32[8]) -> f32[8] {\n}\n")
+    shown = [SimpleNamespace(as_text=partial(str, 40 * text)) for text in texts]
+    kept.keep(home, PROGRAM, *shown)
+    return kept.path_of(home, PROGRAM)
 
 
 def _read_kept(path: Path) -> Values:
-    found = kept.read(path.parent, "ab" * 8)
+    found = kept.read(path.parent, PROGRAM)
     return {} if found is None else {"texts": (found.hlo, found.stablehlo)}
 
 
@@ -243,41 +234,32 @@ def _ledger(folder: Path) -> Path:
 
 def _read_ledger(path: Path) -> Values:
     found = ledger.read(path)
-    if found.broken_lines:
-        warnings.warn("lines are broken", stacklevel=1)
+    _warn(found.broken_lines)
     ledger.summarize(found.events)
     ledger.frame(found.events)
     return {repr(event): True for event in found.events}
 
 
 def _part(folder: Path) -> Path:
-    _ledger(folder)
-    return folder / "run.jsonl.parts" / "bb"
+    return _ledger(folder).with_name("run.jsonl.parts") / "bb"
 
 
 def _read_part(path: Path) -> Values:
     text = ledger_events.parts_of(path.parent.with_suffix("")).get("bb")
-    if text is None:
-        warnings.warn("it is not there", stacklevel=1)
-        return {}
-    return {"text": text}
+    _warn("it is not there" if text is None else "")
+    return {} if text is None else {"text": text}
 
 
 def _asv(folder: Path) -> Path:
-    home = folder / "box"
-    home.mkdir(parents=True)
-    for source in (ORIGINAL / "machine.json", ORIGINAL.parent / "benchmarks.json"):
-        there = home if source.name == "machine.json" else folder
-        shutil.copy(source, there)
-    source = ORIGINAL / "587eb46c-existing-py3.11-jax0.10.2.json"
-    found = json.loads(source.read_text())
-    kept_names = sorted(found["results"])[::40]
-    found["results"] = {name: found["results"][name] for name in kept_names}
-    about = json.loads((folder / "benchmarks.json").read_text())
-    about = {name: one for name, one in about.items() if name in (*kept_names, "version")}
-    (folder / "benchmarks.json").write_text(json.dumps(about))
-    file = home / source.name
+    file = folder / "box" / "587eb46c-existing-py3.11-jax0.10.2.json"
+    file.parent.mkdir(parents=True)
+    shutil.copy(ORIGINAL / "machine.json", file.parent)
+    found = json.loads((ORIGINAL / file.name).read_text())
+    found["results"] = {name: found["results"][name] for name in sorted(found["results"])[::40]}
     file.write_text(json.dumps(found))
+    about = json.loads((ORIGINAL.parent / "benchmarks.json").read_text())
+    about = {name: one for name, one in about.items() if name in (*found["results"], "version")}
+    (folder / "benchmarks.json").write_text(json.dumps(about))
     return file
 
 
@@ -295,9 +277,8 @@ def _live(folder: Path) -> Path:
 
 
 def _read_live(path: Path) -> Values:
-    return {
-        folder.name: msgspec.json.encode(state) for folder, state in live._states(path.parents[1])
-    }
+    states = live._states(path.parents[1])
+    return {folder.name: msgspec.json.encode(state) for folder, state in states}
 
 
 def _placement(folder: Path) -> Path:
@@ -318,10 +299,8 @@ def _entry(folder: Path) -> Path:
 def _read_entry(path: Path) -> Values:
     with path.open("rb") as file:
         found = read_contents(file)
-    if found.state != "readable":
-        warnings.warn(found.reason, stacklevel=1)
-        return {}
-    return {"contents": (found.compile_whole_s, found.digest)}
+    _warn(found.reason if found.state != "readable" else "")
+    return {"contents": (found.compile_whole_s, found.digest)} if found.state == "readable" else {}
 
 
 def _pack(folder: Path) -> Path:
@@ -340,8 +319,7 @@ def _pack(folder: Path) -> Path:
 
 def _read_pack(path: Path) -> Values:
     with tempfile.TemporaryDirectory(dir=path.parent) as there:
-        if pack.unpack(path, Path(there), "").left_out:
-            warnings.warn("something is left out", stacklevel=1)
+        _warn(pack.unpack(path, Path(there), "").left_out)
         return {one.name: one.read_bytes() for one in Path(there).iterdir()}
 
 
@@ -372,23 +350,18 @@ _PARQUET = (
 )
 _PROFILE = (
     *("profile show {folder}", "profile diff {folder} {folder}"),
-    *(
-        f"profile show {{folder}} --table {table}"
-        for table in ("builds", "functions", "causes", "cache")
-    ),
+    *(f"profile show {{folder}} --table {t}" for t in ("builds", "functions", "causes", "cache")),
     *("profile trace {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
 )
 _NIGHT = (
-    "report --results {tree} -o {out}.html",
-    *("history --results {tree}", "fsck --results {tree}"),
+    *("report --results {tree} -o {out}.html", "history --results {tree}", "fsck --results {tree}"),
 )
 _LEDGER = (
     *("cache ledger {path}", "cache explain {folder}/other.jsonl {path} --all"),
     *("cache ledger {path} {folder}/other.jsonl", "cache report {folder}/other.jsonl {path}"),
 )
 _ASV = (
-    *("show --results {tree}", "export --results {tree} -o {out}.csv"),
-    "history --results {tree}",
+    *("show --results {tree}", "export --results {tree} -o {out}.csv", "history --results {tree}"),
 )
 _ENTRY = ("cache inspect {folder}", "cache doctor {folder} --no-put-cost")
 _PACK = ("cache unpack {path} {folder}/unpacked",)
