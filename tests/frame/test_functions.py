@@ -7,16 +7,17 @@ import pytest
 import harness
 from harness.errors import UsageError
 from harness.records.schema import FIRST_CALL
-from tests.frame.cases import case, frame
+from tests.frame.cases import HOSTILE, case, frame
 
 FUNCTIONS = {
-    "phases": (harness.phases, "threads"),
-    "cache_effectiveness": (harness.cache_effectiveness, "entry_bytes"),
-    "recompile_map": (harness.recompile_map, "fingerprint"),
-    "recompile_map by axis": (lambda given: harness.recompile_map(given, by="axis"), "fingerprint"),
-    "static_costs": (lambda given: harness.static_costs(given, ["size"]), "unit"),
-    "scaling": (lambda given: harness.scaling(given, "size"), "samples"),
+    "phases": (harness.phases, "threads", "total_s"),
+    "cache_effectiveness": (harness.cache_effectiveness, "entry_bytes", "saved_s"),
+    "recompile_map": (harness.recompile_map, "fingerprint", "case"),
+    "recompile_map by axis": (lambda one: harness.recompile_map(one, by="axis"), "fingerprint", ""),
+    "static_costs": (lambda one: harness.static_costs(one, ["size"]), "unit", "static_value"),
+    "scaling": (lambda one: harness.scaling(one, "size"), "samples", "fit"),
 }
+"""What is asked, a column that it takes, and one that it gives."""
 
 
 @pytest.fixture(params=FUNCTIONS)
@@ -24,12 +25,15 @@ def function(request):
     return request.param.partition(" ")[0], *FUNCTIONS[request.param]
 
 
-def measured():
+def measured(axes=None, **fields):
     stages = {"trace": 0.01, "lower": 0.02, "compile": 0.2, "execute": 0.001}
-    called = {"axes": {"size": 1}, "protocol": FIRST_CALL}
+    fields["axes"] = {"size": 1, **(axes or {})}
+    called = {"protocol": FIRST_CALL, **fields}
     return frame(
-        *(case(stages, axes={"size": size}) for size in (1, 2)),
+        case(stages, **fields),
+        case(stages, **fields | {"axes": {**fields["axes"], "size": 2}}),
         *(case({"first_call": 0.3}, scenario=name, **called) for name in ("cold", "warm")),
+        case({}, status="failed", reason="no", **fields | {"axes": {"size": 99}}),
     )
 
 
@@ -40,8 +44,17 @@ def test_an_empty_frame_gives_the_columns_that_a_full_one_gives(function):
     assert list(empty.columns) == list(whole.columns)
 
 
+def test_axes_named_as_columns_and_hostile_names_are_kept_and_failed_cases_left_out(function):
+    _, ask, _, name = function
+    found = ask(measured({name: (1, "a")}, workload=HOSTILE))
+    assert set(found["workload"]) == {HOSTILE}
+    if name:
+        assert set(found[f"axis_{name}"]) == {(1, "a")}
+        assert 99 not in set(found.get("size", ()))
+
+
 def test_what_is_no_frame_of_results_is_refused(function):
-    name, ask, column = function
+    name, ask, column, _ = function
     with pytest.raises(UsageError, match=rf"harness\.{name} got a list, expected a frame"):
         ask([])
     with pytest.raises(UsageError, match=rf"{name} got a frame without the column\(s\) {column}"):

@@ -128,16 +128,6 @@ def test_a_line_that_a_killed_writer_left_spoils_no_other_in_a_merge(repository)
     assert set(frame["n_processes"]) == {2}
 
 
-def test_parquet_folders_of_two_machines_are_copied_over_each_other(tmp_path):
-    whole = tmp_path / "whole"
-    for machine in ("box", "rig"):
-        frame = frame_of([record(n, machine=machine) for n in range(3)])
-        export.write(frame, tmp_path / machine)
-        shutil.copytree(tmp_path / machine, whole, dirs_exist_ok=True)
-
-    assert list(everything(whole)["machine"].unique()) == ["box", "rig"]
-
-
 def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
     write(
         tmp_path,

@@ -12,7 +12,7 @@ import harness
 from harness.frame.load import everything, frame_of
 from harness.frame.startup import PHASES
 from harness.records.schema import FIRST_CALL, to_raw
-from tests.frame.cases import HOSTILE, case, frame
+from tests.frame.cases import case, frame
 from tests.frame.trees import record
 
 ONCE = {"import": 0.3, "backend": 0.1, "first_lower": 0.02, "first_compile": 0.03, "ready": 0.5}
@@ -68,21 +68,12 @@ def test_a_case_takes_the_processes_of_its_own_environment():
     assert harness.phases(given)["import_s"].tolist() == [9.0]
 
 
-def test_cases_that_failed_have_no_row_and_hostile_names_stay_text():
-    lost = case({}, status="failed", reason="no", axes={"size": 1})
-    odd = case(BUILT, workload=HOSTILE, axes={"total_s": "x", "size": [1, "a"]})
-    found = harness.phases(frame(process(), lost, odd))
-    columns = ["workload", "axis_total_s", "size"]
-    assert found[columns].to_numpy().tolist() == [[HOSTILE, "x", (1, "a")]]
-
-
 def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
     found = harness.phases(everything("results"))
     assert len(found) > 50
-    assert set(found[found["target"] == "cpu"]["missing"]) <= {"", "trace"}
-    assert set(found[found["target"] != "cpu"]["missing"]) == {"execute"}
-    shares = found[[f"{phase}_share" for phase in PHASES]].sum(axis=1)
-    assert shares.tolist() == pytest.approx([1] * len(found))
+    on_cpu = found["target"] == "cpu"
+    assert set(found[on_cpu]["missing"]) <= {"", "trace"}
+    assert set(found[~on_cpu]["missing"]) == {"execute"}
 
 
 def test_frames_that_were_put_together_give_what_each_gives():
@@ -91,10 +82,8 @@ def test_frames_that_were_put_together_give_what_each_gives():
         for night, s in (("a", 0.1), ("b", 0.2))
     )
     found = harness.phases(pd.concat(frames))
-    columns = ["night", "execute_s", "missing"]
-    assert found[columns].to_numpy().tolist() == [
-        *(["a", pytest.approx(0.1), ""], ["b", pytest.approx(0.2), ""])
-    ]
+    assert found["execute_s"].tolist() == pytest.approx([0.1, 0.2])
+    assert found[["night", "missing"]].to_numpy().tolist() == [["a", ""], ["b", ""]]
 
 
 # What the persistent cache saves
@@ -121,25 +110,18 @@ def pair(axes, warm=WARM):
 
 
 def test_cold_and_warm_stand_in_one_row_per_case():
-    axes = ({"size": 8}, {"size": "8"}, {"shape": (1, 2), "saved_s": 3})
+    axes = ({"size": 8}, {"size": "8"}, {"shape": (1, 2)})
     found = harness.cache_effectiveness(frame_of(one for own in axes for one in pair(own)))
 
     assert found["size"].tolist()[:2] == [8, "8"]
     assert found["shape"].tolist()[2] == (1, 2)
-    assert found["axis_saved_s"].tolist()[2] == 3
-    assert found["saved_s"].tolist() == pytest.approx([0.076] * 3)
-    assert found["relative_warm"].tolist() == pytest.approx([0.25] * 3)
-    assert found["entry_bytes"].tolist() == [12_000] * 3
+    numbers = found[["saved_s", "relative_warm", "entry_bytes"]].to_numpy().tolist()
+    assert numbers == [pytest.approx([0.076, 0.25, 12_000])] * 3
 
 
-def test_what_was_not_measured_is_nan_and_keeps_its_column():
+def test_what_was_not_measured_is_nan_and_without_both_there_is_no_row():
     found = harness.cache_effectiveness(frame_of(pair({}, {"first_call": [25e6]})))
-
     assert found["relative_warm"].tolist() == [0.25]
     assert np.isnan(found[["load_s", "saved_s", "start_cold_s", "start_warm_s"]]).all(axis=None)
-
-
-def test_without_both_there_is_no_row():
-    found = harness.cache_effectiveness(frame_of(pair({"size": 8})[:1]))
-    assert found.empty
-    assert found["saved_s"].dtype == float
+    none = harness.cache_effectiveness(frame_of(pair({"size": 8})[:1]))
+    assert (none.empty, none["saved_s"].dtype) == (True, float)
