@@ -69,14 +69,9 @@ def repository(tmp_path_factory):
 
 
 @pytest.fixture
-def diff(monkeypatch, capsys, repository):
-    def run(name, what, *arguments):
-        folder = repository / "ir_commits"
-        return waves.command(
-            monkeypatch, capsys, "ir", name, "--diff", what, *arguments, "--benchmarks", folder
-        )
-
-    yield run
+def diff(command, repository):
+    where = ("--benchmarks", repository / "ir_commits")
+    yield lambda name, what, *more: command("ir", name, "--diff", what, *more, *where)
     assert len(git(repository, "worktree", "list").splitlines()) == 1, "no worktree is left"
     assert not (repository / "hooked").exists(), "no hook was run"
 
@@ -152,12 +147,10 @@ def test_an_interrupted_look_at_a_commit_leaves_no_worktree(repository):
     assert len(git(repository, "worktree", "list").splitlines()) == 1
 
 
-def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, capsys, tmp_path):
+def test_outside_of_a_repository_there_is_no_other_commit(monkeypatch, command, tmp_path):
     folder = waves.write(tmp_path, "ir_nogit")
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    code, _, said = waves.command(
-        monkeypatch, capsys, "ir", "Wide", "--diff", "commit:HEAD", "--benchmarks", folder
-    )
+    code, _, said = command("ir", "Wide", "--diff", "commit:HEAD", "--benchmarks", folder)
     assert code == 2
     assert "is not in a git repository" in said
 

@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,63 +14,47 @@ from harness.errors import StoreError
 from harness.program.facts import Facts
 from harness.records import kept
 from harness.records.git import Commit
-from harness.records.schema import Record, to_raw
 from harness.stages import sampling
-from tests.ir import waves
+from tests.frame import trees
 from tests.sweeps import workload
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 
 
-class Texts:
-    """What of `jax.stages` a program is kept from."""
-
-    def __init__(self, text):
-        self.as_text = lambda: text
+def texts(text):
+    """Return what of `jax.stages` a program is kept from."""
+    return SimpleNamespace(as_text=lambda: text)
 
 
-def record(commit, case, fingerprint, facts, **fields):
-    base = {name: "" for name in ("key", "version", "protocol", "effort", "sweep")}
-    base |= {"python": "3", "jax": "0", "jaxlib": "0", "environment": to_raw({})}
-    base |= {"schema": 1, "workload": "waves.Wave", "axes": {"size": case}, "target": "cpu"}
-    base |= {"machine": "m", "env": "e", "scenario": "off", "status": "ok", "seed": 0}
-    base |= {"transform": "forward", "commit_date_ms": 0, "started_at_ms": 0, "replicate": "0"}
-    base |= {"commit": commit, "fingerprint": fingerprint, "facts": facts}
-    return Record(**base | {"key": f"{case}"} | fields)
+def record(commit, size, fingerprint, fusions=1, **fields):
+    facts = Facts(fusions=fusions) if fusions else None
+    known = {"commit": commit, "fingerprint": fingerprint, "facts": facts, "machine": "m"}
+    return trees.record(workload="waves.Wave", axes={"size": size}, **known | fields)
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Records of three commits: of the last without facts, as earlier versions wrote them."""
     results = tmp_path_factory.mktemp("results")
-    for commit, records in {
-        A: [
-            record(A, 8, "f1", Facts(fusions=1)),
-            record(A, 16, "f2", Facts(fusions=1)),
-            record(A, 32, "f4", Facts(fusions=1)),
-            record(A, 8, "w", None, scenario="warm", key="warm"),
-        ],
-        B: [record(B, 8, "f1", Facts(fusions=1)), record(B, 16, "f3", Facts(fusions=3))],
-        C: [record(C, 8, "f1", None)],
-    }.items():
-        Context(results, "m", "e", Commit(commit)).store.append(records)
+    trees.write(
+        results,
+        *(record(A, size, program) for size, program in ((8, "f1"), (16, "f2"), (32, "f4"))),
+        record(A, 8, "w", None, scenario="warm"),
+        *(record(B, 8, "f1"), record(B, 16, "f3", 3), record(C, 8, "f1", None)),
+    )
     programs = kept.folder_of(results, "m")
     kept.open_folder(programs)
-    for fingerprint, number in (("f2", 2), ("f3", 3)):
-        lowered, compiled = (
-            Texts(f"stablehlo.constant {number}"),
-            Texts(f"ROOT %x = s32[] {number}"),
-        )
-        kept.keep(programs, fingerprint, lowered, compiled)
+    for number in (2, 3):
+        both = texts(f"stablehlo.constant {number}"), texts(f"ROOT %x = s32[] {number}")
+        kept.keep(programs, f"f{number}", *both)
     return results
 
 
 @pytest.fixture
-def diff(monkeypatch, capsys, results, tmp_path):
-    def run(revisions, *arguments, pattern="Wave"):
-        arguments = ("ir", pattern, "--diff", f"records:{revisions}", *arguments)
-        where = ("--results", results, "--benchmarks", tmp_path)
-        return waves.command(monkeypatch, capsys, *arguments, *where)
+def diff(command, results, tmp_path):
+    def run(revisions, *arguments, results=results):
+        arguments = ("ir", "Wave", "--diff", f"records:{revisions}", *arguments)
+        return command(*arguments, "--results", results, "--benchmarks", tmp_path)
 
     return run
 
@@ -90,22 +75,14 @@ def test_each_case_of_both_commits_is_compared_by_its_facts_and_its_text(diff):
     assert "size=32" not in out
 
 
-def test_cases_that_differ_in_precision_alone_are_told_apart(monkeypatch, capsys, tmp_path):
-    for commit, programs in {A: ("f1", "f2"), B: ("f1", "f3")}.items():
-        records = [
-            record(commit, 8, program, Facts(fusions=1), precision=precision, key=precision)
-            for precision, program in zip(("ieee", "tf32"), programs, strict=True)
-        ]
-        Context(tmp_path, "m", "e", Commit(commit)).store.append(records)
-
-    def run(*arguments):
-        arguments = ("ir", "Wave", "--diff", "records:aaaa..bbbb", *arguments)
-        return waves.command(monkeypatch, capsys, *arguments, "--results", tmp_path)[1]
-
-    both = run()
+def test_cases_that_differ_in_precision_alone_are_told_apart(diff, tmp_path):
+    for commit, other in ((A, "f2"), (B, "f3")):
+        for precision, program in (("ieee", "f1"), ("tf32", other)):
+            trees.write(tmp_path, record(commit, 8, program, precision=precision))
+    _, both, _ = diff("aaaa..bbbb", results=tmp_path)
     assert "the same program (f1)\na: waves.Wave size=8, precision=ieee at aaaaaaaa" in both
     assert re.search(r"another program: f2 → f3\b.*\na: waves.Wave size=8, precision=tf32 at", both)
-    assert "tf32" not in run("--case", "precision=ieee")
+    assert "tf32" not in diff("aaaa..bbbb", "--case", "precision=ieee", results=tmp_path)[1]
 
 
 def test_stage_case_and_exit_code_apply(diff):
@@ -135,9 +112,8 @@ def test_what_the_records_do_not_hold_is_said(diff, revisions, arguments, code, 
     assert text in said
 
 
-def test_a_program_whose_text_was_not_kept_is_told_from_an_equal_one(diff, results, capsys):
-    folder = kept.folder_of(results, "m")
-    path = kept.path_of(folder, "f3")
+def test_a_program_whose_text_was_not_kept_is_told_from_an_equal_one(diff, results):
+    path = kept.path_of(kept.folder_of(results, "m"), "f3")
     data = path.read_bytes()
     path.unlink()
     assert "another program: f2 → f3. Its text was not kept" in diff("aaaa..bbbb")[1]
@@ -149,8 +125,7 @@ def test_a_program_whose_text_was_not_kept_is_told_from_an_equal_one(diff, resul
 
 
 def test_a_program_is_kept_once_and_as_equal_bytes(tmp_path):
-    lowered = Texts("module")
-    hlo = Texts('ROOT %a = f32[] x, metadata={op_name="f"}')
+    lowered, hlo = texts("module"), texts('ROOT %a = f32[] x, metadata={op_name="f"}')
     for place in ("one", "two"):
         kept.open_folder(tmp_path / place)
         kept.keep(tmp_path / place, "f", lowered, hlo)
@@ -158,9 +133,9 @@ def test_a_program_is_kept_once_and_as_equal_bytes(tmp_path):
     assert one == two
     assert b"f32" in gzip.decompress(one)
     assert b"metadata" not in gzip.decompress(one)
-    kept.keep(tmp_path / "one", "f", lowered, Texts("another"))
+    kept.keep(tmp_path / "one", "f", lowered, texts("another"))
     assert kept.path_of(tmp_path / "one", "f").read_bytes() == one
-    kept.keep(tmp_path / "one", "", lowered, Texts("nothing identifies it"))
+    kept.keep(tmp_path / "one", "", lowered, texts("nothing identifies it"))
     assert os.listdir(tmp_path / "one") == ["f.json.gz"]
 
 
@@ -168,7 +143,7 @@ def test_a_link_that_lies_where_a_program_is_kept_is_not_followed(tmp_path):
     folder, outside = tmp_path / "programs", tmp_path / "outside"
     kept.open_folder(folder)
     kept.path_of(folder, "f").symlink_to(outside)
-    kept.keep(folder, "f", Texts("a"), Texts("b"))
+    kept.keep(folder, "f", texts("a"), texts("b"))
     assert not outside.exists()
     assert kept.read(folder, "f").stablehlo == "a"
 
@@ -179,7 +154,7 @@ def test_a_write_that_fails_leaves_no_half_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(StoreError, match=r"cannot be written: No space left on device\. Free"):
-        kept.keep(tmp_path, "f", Texts("a"), Texts("b"))
+        kept.keep(tmp_path, "f", texts("a"), texts("b"))
     assert os.listdir(tmp_path) == []
 
 
@@ -189,9 +164,7 @@ def sweep(results, commit, **options):
     return measure([workload("small", "Scale")], context, options)
 
 
-def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(tmp_path, command):
     assert len(sweep(tmp_path, A).records) == 4
     assert not kept.folder_of(tmp_path, "m").exists()
     records = sweep(tmp_path, B, keep_programs=True).records
@@ -202,8 +175,8 @@ def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(
         program = kept.read(kept.folder_of(tmp_path, "m"), fingerprint)
         assert program.hlo.startswith("HloModule jit_function")
         assert "stablehlo.sine" in program.stablehlo
-    arguments = ("ir", "Scale", "--diff", "records:aaaa..bbbb", "--results", tmp_path)
-    code, out, _ = waves.command(monkeypatch, capsys, *arguments, "--exit-code")
+    arguments = ("--diff", "records:aaaa..bbbb", "--results", tmp_path, "--exit-code")
+    code, out, _ = command("ir", "Scale", *arguments)
     assert code == 0
     assert out.count("the same program (") == 2
 
@@ -213,15 +186,12 @@ def test_a_folder_that_cannot_take_programs_is_said_before_anything_is_measured(
     kept.folder_of(tmp_path, "m").write_text("in the way")
     with pytest.raises(StoreError, match=r"Programs cannot be kept in .*--keep-programs"):
         sweep(tmp_path, A, keep_programs=True)
-    assert not list(tmp_path.glob("m/records/*.jsonl")) or not any(
-        file.stat().st_size for file in tmp_path.glob("m/records/*.jsonl")
-    )
+    assert not any(file.stat().st_size for file in tmp_path.glob("m/records/*.jsonl"))
 
 
 def test_asv_keeps_programs_by_a_variable(tmp_path, monkeypatch):
-    monkeypatch.setenv("HARNESS_RESULTS", str(tmp_path))
-    monkeypatch.setenv("HARNESS_MACHINE", "m")
-    monkeypatch.setenv("HARNESS_EFFORT", "1x1")
-    monkeypatch.setenv("HARNESS_KEEP_PROGRAMS", "1")
+    given = {"RESULTS": str(tmp_path), "MACHINE": "m", "EFFORT": "1x1", "KEEP_PROGRAMS": "1"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"HARNESS_{name}", value)
     asv_measure(workload("small", "Scale"))
     assert len(os.listdir(kept.folder_of(tmp_path, "m"))) == 2

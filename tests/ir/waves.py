@@ -1,10 +1,4 @@
-"""A folder of workloads whose programs are looked at, and the command line to do it with."""
-
-from __future__ import annotations
-
-import sys
-
-from harness import cli
+"""A folder of workloads whose programs are looked at."""
 
 SUITE = '''
 import os
@@ -81,15 +75,3 @@ def write(folder, name, text=SUITE):
     place.mkdir(parents=True, exist_ok=True)
     (place / "waves.py").write_text(text)
     return place
-
-
-def command(monkeypatch, capsys, *arguments):
-    """Run the command line here, and return its exit code, output and errors."""
-    monkeypatch.setattr(sys, "argv", ["harness", *map(str, arguments)])
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as end:
-        code = end.code
-    said = capsys.readouterr()
-    return code, said.out, said.err
