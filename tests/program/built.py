@@ -11,16 +11,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 
-import harness
 from harness.targets import registry
 from tests import forks
 
 PACKAGES = {"gpu:h200": "jax_cuda13_plugin", "tpu:v5e": "libtpu"}
 """What has to be installed to build for a target."""
-
-CONFIG = Path(harness.__file__).parent / "targets" / "data" / "h200.pbtxt"
 
 
 def build(target, names=()):
@@ -38,15 +34,11 @@ def build(target, names=()):
 def devices(target):
     """Return the devices of a target, none of which need be there."""
     import jax
-    from jax.experimental import topologies
 
-    if target == "gpu:h200":
-        return topologies.get_topology_desc(
-            platform="cuda", target_config=CONFIG.read_text(), topology="1x1x1"
-        ).devices
-    if target == "tpu:v5e":
-        return topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x2").devices
-    return jax.devices()
+    from harness.targets import topologies
+
+    description = registry.find(target).description
+    return topologies.describe(target, description).devices if description else jax.devices()
 
 
 def main():

@@ -17,14 +17,6 @@ def stages(function, *shapes):
     return traced, lowered, lowered.compile()
 
 
-def gelu(x):
-    return jax.nn.gelu(x, approximate=True)
-
-
-def swish(x):
-    return x * jax.nn.sigmoid(x)
-
-
 def black_scholes(spot, strike, maturity):
     rate, volatility = 0.02, 0.3
     deviation = volatility * jnp.sqrt(maturity)
@@ -36,25 +28,9 @@ def black_scholes(spot, strike, maturity):
     return call, call - spot + discounted
 
 
-def softmax(x):
-    return jax.nn.softmax(x, axis=-1)
-
-
 def layer_norm(x):
     mean = jnp.mean(x, axis=-1, keepdims=True)
     return (x - mean) * lax.rsqrt(jnp.var(x, axis=-1, keepdims=True) + 1e-6)
-
-
-def log_sum_exp(x):
-    return jax.nn.logsumexp(x, axis=-1)
-
-
-def variance(x):
-    return jnp.var(x, axis=-1)
-
-
-def sum_of_squares(x):
-    return jnp.sum(x * x)
 
 
 def mse_and_gradient(prediction, target):
@@ -67,47 +43,15 @@ def stencil_interior(u):
     return middle + 0.1 * (neighbors - 4 * middle)
 
 
-def stencil_padded(u):
-    return stencil_interior(jnp.pad(u, 1))
-
-
-def stencil_set(u):
-    return u.at[1:-1, 1:-1].set(stencil_interior(u))
-
-
-def predict(w, b, x):
-    return jax.nn.relu(x @ w + b)
-
-
-def batched_matmul(a, b):
-    return a @ b
-
-
 def attention(query, key, value):
     scores = jnp.einsum("bhqd,bhkd->bhqk", query, key) / jnp.sqrt(query.shape[-1])
     return jnp.einsum("bhqk,bhkd->bhqd", jax.nn.softmax(scores, axis=-1), value)
-
-
-def linear_gradient(w, x, y):
-    return jax.grad(lambda w: jnp.mean((x @ w - y) ** 2))(w)
 
 
 def n_body(positions, masses):
     offsets = positions[None, :, :] - positions[:, None, :]
     distances = jnp.sum(offsets**2, axis=-1) + 1e-3
     return jnp.sum(offsets * (masses[None, :] * distances**-1.5)[..., None], axis=1)
-
-
-def gather(table, indices):
-    return table[indices]
-
-
-def scatter_add(totals, indices, updates):
-    return totals.at[indices].add(updates)
-
-
-def power_spectrum(x):
-    return jnp.abs(jnp.fft.rfft(x)) ** 2
 
 
 def scan(w, state):
@@ -118,42 +62,43 @@ def scan(w, state):
     return lax.scan(cell, state, length=256)
 
 
-def associative_scan(x):
-    return lax.associative_scan(jnp.add, x)
-
-
-def cumulative_sum(x):
-    return jnp.cumsum(x, axis=-1)
-
-
 PROGRAMS = {
-    "gelu": (gelu, [SQUARE]),
-    "swish": (swish, [SQUARE]),
+    "gelu": (lambda x: jax.nn.gelu(x, approximate=True), [SQUARE]),
+    "swish": (lambda x: x * jax.nn.sigmoid(x), [SQUARE]),
     "black_scholes": (black_scholes, [(2**24,)] * 3),
-    "softmax": (softmax, [SQUARE]),
-    "softmax_16384": (softmax, [(1024, 16384)]),
-    "softmax_32768": (softmax, [(512, 32768)]),
+    "softmax": (jax.nn.softmax, [SQUARE]),
+    "softmax_16384": (jax.nn.softmax, [(1024, 16384)]),
+    "softmax_32768": (jax.nn.softmax, [(512, 32768)]),
     "layer_norm": (layer_norm, [SQUARE]),
-    "log_sum_exp": (log_sum_exp, [SQUARE]),
-    "variance": (variance, [SQUARE]),
-    "sum_of_squares": (sum_of_squares, [SQUARE]),
+    "log_sum_exp": (lambda x: jax.nn.logsumexp(x, axis=-1), [SQUARE]),
+    "variance": (lambda x: jnp.var(x, axis=-1), [SQUARE]),
+    "sum_of_squares": (lambda x: jnp.sum(x * x), [SQUARE]),
     "mse_and_gradient": (mse_and_gradient, [SQUARE] * 2),
     "stencil_interior": (stencil_interior, [SQUARE]),
-    "stencil_padded": (stencil_padded, [SQUARE]),
-    "stencil_set": (stencil_set, [SQUARE]),
-    "predict": (predict, [(1024, 1024), (1024,), (1024, 1024)]),
-    "batched_matmul": (batched_matmul, [(65536, 16, 16)] * 2),
+    "stencil_padded": (lambda u: stencil_interior(jnp.pad(u, 1)), [SQUARE]),
+    "stencil_set": (lambda u: u.at[1:-1, 1:-1].set(stencil_interior(u)), [SQUARE]),
+    "predict": (
+        lambda w, b, x: jax.nn.relu(x @ w + b),
+        [(1024, 1024), (1024,), (1024, 1024)],
+    ),
+    "batched_matmul": (jnp.matmul, [(65536, 16, 16)] * 2),
     "attention": (attention, [(8, 16, 1024, 64)] * 3),
-    "linear_gradient": (linear_gradient, [(1024, 64), (4096, 1024), (4096, 64)]),
+    "linear_gradient": (
+        lambda w, x, y: jax.grad(lambda w: jnp.mean((x @ w - y) ** 2))(w),
+        [(1024, 64), (4096, 1024), (4096, 64)],
+    ),
     "n_body": (n_body, [(4096, 3), (4096,)]),
-    "gather": (gather, [(2**20, 16), ((2**20,), "int32")]),
-    "scatter_add": (scatter_add, [(2**20,), ((2**22,), "int32"), (2**22,)]),
-    "power_spectrum": (power_spectrum, [SQUARE]),
+    "gather": (lambda table, indices: table[indices], [(2**20, 16), ((2**20,), "int32")]),
+    "scatter_add": (
+        lambda totals, indices, updates: totals.at[indices].add(updates),
+        [(2**20,), ((2**22,), "int32"), (2**22,)],
+    ),
+    "power_spectrum": (lambda x: jnp.abs(jnp.fft.rfft(x)) ** 2, [SQUARE]),
     "scan": (scan, [(64, 64), (64,)]),
-    "associative_scan": (associative_scan, [(256, 1024)]),
-    "cumulative_sum": (cumulative_sum, [SQUARE]),
+    "associative_scan": (lambda x: lax.associative_scan(jnp.add, x), [(256, 1024)]),
+    "cumulative_sum": (lambda x: jnp.cumsum(x, axis=-1), [SQUARE]),
 }
 """Each with its arguments: shapes of float32 arrays, or pairs of shape and dtype."""
 
-SHARDED = {"sharded_matmul": (batched_matmul, [(256, 256)] * 2)}
+SHARDED = {"sharded_matmul": (jnp.matmul, [(256, 256)] * 2)}
 """Those whose arguments are sharded by rows over all devices of a target that has several."""

@@ -8,11 +8,10 @@ loop itself.
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
-from tests.program.built import PACKAGES, build
+from harness.targets import registry
+from tests.program.built import build
 
 LAUNCHES = {
     "gelu": 1,
@@ -49,9 +48,9 @@ ON_TPU = ("softmax", "predict", "scatter_add", "scan", "stencil_set", "sharded_m
 
 
 def built_for(target, names):
-    package = PACKAGES.get(target)
-    if package and not importlib.util.find_spec(package):
-        pytest.skip(f"{package} is not installed: nothing can be compiled for {target}")
+    lacking = registry.find(target).lacking()
+    if lacking:
+        pytest.skip(lacking)
     return build(target, names)
 
 

@@ -14,11 +14,6 @@ def of(function, *arguments):
     return equations(jax.jit(lambda *given: function(*given)).trace(*(arguments or (X,))).jaxpr)
 
 
-def test_equations_are_counted():
-    assert of(lambda x: x) == 0
-    assert of(lambda x: lax.sin(lax.cos(x))) == 2
-
-
 def test_a_jaxpr_counts_open_as_closed():
     closed = jax.jit(lambda x: lax.sin(x)).trace(X).jaxpr
     assert equations(closed) == equations(getattr(closed, "jaxpr", closed)) == 1
@@ -48,11 +43,14 @@ own_vjp.defvjp(lambda x: (own_vjp(x), None), lambda _, g: (g,))
 @pytest.mark.parametrize(
     ("function", "count"),
     [
+        (lambda x: x, 0),
+        (lambda x: lax.sin(lax.cos(x)), 2),
         (inner, 1 + 2),
         (own_jvp, 1 + 2),
         (own_vjp, 1 + 2),
         (jax.checkpoint(lambda x: lax.sin(lax.cos(x))), 1 + 2),
-        (lambda x: lax.scan(lambda s, _: (lax.sin(s), None), x, length=100)[0], 1 + 1),
+        (lambda x: lax.scan(lambda s, _: (lax.sin(s), None), x, length=2)[0], 1 + 1),
+        (lambda x: lax.scan(lambda s, _: (lax.sin(s), None), x, length=2000)[0], 1 + 1),
         (lambda x: lax.while_loop(lambda v: lax.lt(v, 1.0), lax.sin, x), 1 + 1 + 1),
         # The index of the branch is converted and, from some release on, clamped.
         (lambda x: lax.cond(x > 0, lax.sin, lambda v: lax.cos(lax.tan(v)), x), (3 + 3, 4 + 3)),
@@ -61,13 +59,6 @@ own_vjp.defvjp(lambda x: (own_vjp(x), None), lambda _, g: (g,))
 def test_nested_jaxprs_count_with_the_equation_that_holds_them(function, count):
     found = of(function, jax.ShapeDtypeStruct((), "float32"))
     assert found in (count if isinstance(count, tuple) else (count,))
-
-
-def test_a_loop_counts_its_body_once_whatever_its_length():
-    def loop(length):
-        return of(lambda x: lax.scan(lambda s, _: (lax.sin(s), s), x, length=length))
-
-    assert loop(2) == loop(2000) == 2
 
 
 def test_a_nested_jaxpr_that_is_used_twice_counts_once():
@@ -81,5 +72,5 @@ def test_branches_and_tuples_of_jaxprs_are_found():
             lambda v: a @ v, b, lambda f, v: f(jnp.sin(v)), symmetric=True
         )
 
-    plain = of(lambda a, b: a @ jnp.sin(b), jax.ShapeDtypeStruct((8, 8), "float32"), X)
-    assert of(solve, jax.ShapeDtypeStruct((8, 8), "float32"), X) > plain
+    given = (jax.ShapeDtypeStruct((8, 8), "float32"), X)
+    assert of(solve, *given) > of(lambda a, b: a @ jnp.sin(b), *given)

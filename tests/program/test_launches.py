@@ -35,67 +35,36 @@ PIECES = """\
 """
 
 
-def count(*lines):
-    body = "".join(f"  {line}\n" for line in lines)
-    return launches(hlo.from_text(f"{PIECES}ENTRY %main (x: f32[]) -> f32[] {{\n{body}}}\n"))
-
-
 FREE = """parameter constant tuple get-tuple-element bitcast after-all add-dependency opt-barrier
 partition-id replica-id copy-done async-update all-reduce-done"""
-
-
-@pytest.mark.parametrize("opcode", FREE.split())
-def test_what_moves_no_data_is_free(opcode):
-    assert count(f"%a = f32[] {opcode}(%x)") == 0
+WORK = "fusion copy custom-call dot all-reduce copy-start sort"
+LOOP = "%a = f32[] while(%x), condition=%one, body=%three"
 
 
 @pytest.mark.parametrize(
-    "opcode", ["fusion", "copy", "custom-call", "dot", "all-reduce", "copy-start", "sort"]
-)
-def test_what_works_counts_one(opcode):
-    assert count(f"%a = f32[] {opcode}(%x)", f"%b = f32[] {opcode}(%x)") == 2
-
-
-def test_a_custom_call_that_reserves_memory_is_free():
-    assert count('%a = f32[] custom-call(), custom_call_target="AllocateBuffer"') == 0
-
-
-def test_a_call_counts_what_it_calls():
-    assert count("%a = f32[] call(%x), to_apply=%three", "%b = f32[] call(%x), to_apply=%one") == 4
-
-
-def test_a_small_call_is_one_kernel():
-    mark = 'frontend_attributes={xla_cpu_small_call="true"}'
-    assert count(f"%a = f32[] call(%x), to_apply=%three, {mark}") == 1
-
-
-def test_a_loop_counts_its_body_as_often_as_it_runs():
-    loop = "%a = f32[] while(%x), condition=%one, body=%three"
-    assert count(loop + KNOWN.format(10)) == 30
-    assert count(loop + KNOWN.format(0)) == 0
-
-
-def test_loops_within_loops_multiply():
-    assert count("%a = f32[] while(%x), condition=%one, body=%nested" + KNOWN.format(4)) == 64
-
-
-def test_a_loop_of_unknown_length_counts_body_and_condition_once():
-    assert count("%a = f32[] while(%x), condition=%one, body=%three") == 4
-
-
-@pytest.mark.parametrize(
-    "branches",
+    ("lines", "expected"),
     [
-        "branch_computations={%one, %three}",
-        "true_computation=%three, false_computation=%one",
+        *([f"%a = f32[] {opcode}(%x)", 0] for opcode in FREE.split()),
+        *([f"%a = f32[] {opcode}(%x)\n%b = f32[] {opcode}(%x)", 2] for opcode in WORK.split()),
+        ('%a = f32[] custom-call(), custom_call_target="AllocateBuffer"', 0),
+        ("%a = f32[] call(%x), to_apply=%three\n%b = f32[] call(%x), to_apply=%one", 3 + 1),
+        (
+            '%a = f32[] call(%x), to_apply=%three, frontend_attributes={xla_cpu_small_call="true"}',
+            1,
+        ),
+        (LOOP + KNOWN.format(10), 10 * 3),
+        (LOOP + KNOWN.format(0), 0),
+        (LOOP, 3 + 1),
+        (LOOP.replace("three", "nested") + KNOWN.format(4), 4 * (5 * 3 + 1)),
+        ("%a = f32[] conditional(%x, %x), branch_computations={%one, %three}", 3),
+        ("%a = f32[] conditional(%x, %x), true_computation=%three, false_computation=%one", 3),
+        ("%a = f32[] async-start(%x), calls=%three\n%b = f32[] async-done(%a)", 3),
     ],
 )
-def test_a_conditional_counts_its_largest_branch(branches):
-    assert count(f"%a = f32[] conditional(%x, %x), {branches}") == 3
-
-
-def test_an_asynchronous_computation_counts_what_it_wraps():
-    assert count("%a = f32[] async-start(%x), calls=%three", "%b = f32[] async-done(%a)") == 3
+def test_what_works_counts_as_often_as_it_runs_and_what_moves_no_data_is_free(lines, expected):
+    body = "".join(f"  {line}\n" for line in lines.splitlines())
+    text = f"{PIECES}ENTRY %main (x: f32[]) -> f32[] {{\n{body}}}\n"
+    assert launches(hlo.from_text(text)) == expected
 
 
 def scan(x):
