@@ -5,7 +5,7 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.verdicts.judge import compare_arms
-from harness.verdicts.statistics import counting, estimates
+from harness.verdicts.statistics import counting, estimates, p_of_share
 from tests.verdicts.arms_of import records
 
 
@@ -57,3 +57,9 @@ def test_rows_of_one_stage_lend_each_other_what_they_know_of_their_spread():
     assert found.p[:2].tolist() == [1.0, 0.0], "without spread"
     assert np.isnan(found.p[2:]).all(), "without values"
     assert found.ratio[2] == pytest.approx(np.e)
+
+
+def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
+    assert p_of_share(3, 8, 0, 88) < 0.001
+    assert p_of_share(3, 8, 9, 24) > 0.3
+    assert p_of_share(1, 8, 0, 8) > 0.3

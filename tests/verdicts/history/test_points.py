@@ -15,6 +15,7 @@ from harness.verdicts.history.points import in_order, lanes, weights
     [
         ([("2026-11-03", 5, 100), ("2026-11-01", 5, 900), ("2026-11-02", 5, 1)], [1, 2, 0]),
         ([("n10", 5, 1), ("n9", 5, 2)], [1, 0]),
+        ([("n1", 20, 1), ("n1", 10, 2)], [1, 0]),
         ([("", 30, 1), ("", 10, 3), ("", 20, 2)], [1, 2, 0]),
         ([("", 10, 3), ("", 10, 1), ("", 10, 2)], [1, 2, 0]),
         ([("", NO_MOMENT, 3), ("", NO_MOMENT, 1)], [1, 0]),
@@ -24,6 +25,7 @@ from harness.verdicts.history.points import in_order, lanes, weights
     ids=[
         "nights by their names, whatever the clock said",
         "numbers in names are numbers",
+        "within a night commits by their dates",
         "commits by their dates, whatever the clock said",
         "one commit measured again by the clock",
         "without commits by the clock",
