@@ -50,6 +50,7 @@ def test_releases_targets_and_facts_are_as_asv_is_told_them_today(tree):
     before = everything(tree)
     said = list(conversion.convert(tree))
     found, cells = stored(tree)
+    assert found["env_name"] == ENV
     assert found["requirements"] == {"jax": "0.10.2", "jaxlib": "0.10.2"}
     assert found["params"]["jaxlib"] == "0.10.2"
     here = [*AXES[:2], ["'cpu'"]]
@@ -90,8 +91,3 @@ def test_a_value_that_would_be_lost_stops_it_before_anything_is_written(tree, mo
 def test_a_wrong_call_is_one_line(capsys, arguments, said):
     assert conversion.main(arguments) == 2
     assert said in capsys.readouterr().err
-
-
-def test_the_environment_keeps_its_name(tree):
-    list(conversion.convert(tree))
-    assert stored(tree)[0]["env_name"] == ENV

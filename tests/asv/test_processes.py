@@ -1,5 +1,6 @@
 """Workloads measured in several processes, and everything that a later run may do with that."""
 
+import re
 import shutil
 import statistics
 import sys
@@ -23,12 +24,8 @@ CACHED = SCALE.replace(
     'targets = ("cpu",)', 'targets = ("cpu",)\n    scenarios = ("off", "cold", "warm")'
 )
 CACHE_METRICS = {
-    "load": "seconds",
-    "first_call_cold": "seconds",
-    "first_call_warm": "seconds",
-    "start_cold": "seconds",
-    "start_warm": "seconds",
-    "entry_bytes": "bytes",
+    **dict.fromkeys(("load", "first_call_cold", "first_call_warm"), "seconds"),
+    **{"start_cold": "seconds", "start_warm": "seconds", "entry_bytes": "bytes"},
     "relative_warm": "ratio",
 }
 
@@ -68,18 +65,14 @@ def test_every_metric_of_the_cache_has_one_value_per_process_and_its_unit(projec
         assert len(samples) == 2
         assert min(samples) > 0
         assert known[f"cached.Scale.track_{metric}"]["unit"] == unit
-
-
-def test_relative_warm_is_warm_over_cold_of_the_same_process(cached):
     names = ("first_call_warm", "first_call_cold", "relative_warm")
     warm, cold, ratio = (cached[name]["samples"][0] for name in names)
     assert ratio == pytest.approx([w / c for w, c in zip(warm, cold, strict=True)])
-
-
-def test_the_other_stages_are_those_without_a_cache(project, cached):
     shown = project.result("cached.Scale.track_compile")
     records = [r for r in project.records("cached.Scale") if r.scenario == "off"]
     assert shown["samples"][0] == [r.stages["compile"].samples_ns[0] / 1e9 for r in records]
+    # A workload without these scenarios has no such metrics.
+    assert not {f"scale.Scale.track_{name}" for name in CACHE_METRICS} & set(known)
 
 
 def test_a_tree_whose_records_are_lost_still_tells_cold_from_warm(project, cached, tmp_path):
@@ -95,15 +88,14 @@ def test_a_tree_whose_records_are_lost_still_tells_cold_from_warm(project, cache
     }
 
 
-def test_a_workload_without_these_scenarios_has_no_such_metrics(project, cached):
-    assert not {f"scale.Scale.track_{name}" for name in CACHE_METRICS} & set(project.benchmarks())
-
-
 def test_asv_gets_one_sample_per_process_the_value_of_its_record(project, measured):
     for stage, found in measured.items():
         assert found["stats_repeat"] == [len(found["samples"][0])] == [PROCESSES], stage
         assert found["samples"] == [project.values_s("scale.Scale", stage)], stage
         assert found["result"] == [statistics.median(found["samples"][0])], stage
+    assert project.git("branch", "--show-current") == ""
+    assert {record.commit for record in project.records()} == {project.head}
+    assert project.result_file().is_file()
 
 
 def test_what_runs_is_valued_by_its_least_sample_and_what_builds_by_its_median(project, measured):
@@ -114,18 +106,17 @@ def test_what_runs_is_valued_by_its_least_sample_and_what_builds_by_its_median(p
         assert measured[stage]["samples"] == [[statistic(found) / 1e9 for found in samples_ns]]
 
 
-def test_results_on_a_detached_head_are_filed_under_its_commit(project, measured):
-    assert project.git("branch", "--show-current") == ""
-    assert {record.commit for record in project.records()} == {project.head}
-    assert project.result_file().is_file()
-
-
-def test_what_asv_was_given_is_measured_anew_by_another_run(project, measured):
+def test_what_asv_was_given_is_measured_anew_by_another_run_and_stays(project, measured):
+    before = project.records()
     # The command asv is understood as well as `python -m asv`.
     project.run("--record-samples", *ONLY_TRACE, asv=SCRIPT, HARNESS_EFFORT="1x1")
     found = project.result("scale.Scale.track_trace")
     assert found["stats_repeat"] == [1]
     assert not set(found["samples"][0]) & set(measured["trace"]["samples"][0])
+    after = project.records()
+    assert after[: len(before)] == before
+    (added,) = (one for one in after[len(before) :] if one.workload == "scale.Scale")
+    assert (added.effort, found["result"]) == ("1x1", [values_ns(added.stages)["trace"] / 1e9])
 
 
 def test_append_samples_adds_new_processes_to_those_before(project, measured):
@@ -134,17 +125,6 @@ def test_append_samples_adds_new_processes_to_those_before(project, measured):
     after = project.result("scale.Scale.track_trace")["samples"][0]
     assert after[: len(before)] == before
     assert len(set(after)) == len(before) + 2
-
-
-def test_fresh_measures_again_and_keeps_what_was(project, measured):
-    before = project.records()
-    project.run("--record-samples", *ONLY_TRACE, HARNESS_FRESH="1", HARNESS_EFFORT="1x3")
-    after = project.records()
-    assert after[: len(before)] == before
-    added = [record for record in after[len(before) :] if record.workload == "scale.Scale"]
-    assert [record.effort for record in added] == ["1x3"]
-    newest = values_ns(added[0].stages)["trace"] / 1e9
-    assert project.result("scale.Scale.track_trace")["result"] == [newest]
 
 
 def test_a_dry_run_measures_and_saves_nothing(project, measured):
@@ -160,10 +140,8 @@ def test_config_and_machine_name_where_results_and_records_go_and_under_which_na
     project.configure("other.conf.json", results_dir="elsewhere")
     project.know_machine(MACHINE, "another")
     before = project.records()
-    project.asv(
-        *("--config", "other.conf.json", "run", "--quick", "-E", "existing"),
-        *("--set-commit-hash", "HEAD", "--machine", "another", *ONLY_TRACE),
-    )
+    words = ("--quick", "-E", "existing", "--set-commit-hash", "HEAD", "--machine", "another")
+    project.asv("--config", "other.conf.json", "run", *words, *ONLY_TRACE)
     project.know_machine(MACHINE)
     assert project.records() == before
     (file,) = (project.folder / "elsewhere").glob("*/records/*.jsonl")
@@ -172,23 +150,18 @@ def test_config_and_machine_name_where_results_and_records_go_and_under_which_na
     assert {record.machine for record in read_file(file, Problems())} == {"another"}
 
 
-def is_recorded(project, workload):
-    """Tell whether a record stands in the store, while others may be half written."""
-    files = project.results.glob("*/records/*.jsonl")
-    lines = [line for file in files for line in file.read_text().splitlines(keepends=True)]
-    return any(f'"workload":"{workload}"' in line and line.endswith("\n") for line in lines)
-
-
 def test_a_killed_run_loses_no_record_leaves_no_process_and_is_completed_by_the_next(
     tmp_path, monkeypatch
 ):
     project = Project(tmp_path, {"scale": SCALE})
+    recorded = re.compile(r'"workload":"scale\.Scale".*\n')
     with monkeypatch.context() as its:
         its.delenv(forks.ADDRESS)  # all are its descendants, with their own command lines
         run = ("run", "-E", "existing", "--set-commit-hash", "HEAD", *ONLY_TRACE)
         process = project.start(*run, HARNESS_EFFORT="3x1")
         try:
-            wait_for(lambda: is_recorded(project, "scale.Scale"))
+            files = project.results / MACHINE / "records"
+            wait_for(lambda: any(recorded.search(one.read_text()) for one in files.glob("*")))
             children = psutil.Process(process.pid).children(recursive=True)
             assert any("run_server" in child.cmdline() for child in children)
         finally:

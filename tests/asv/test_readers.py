@@ -131,9 +131,9 @@ def answers(*records):
     return answers_of(Product, list(records))
 
 
-def of(case, process=0, **fields):
+def of(case, process=0, launches=None, **fields):
     about = {"axes": dict(case.axes), "precision": case.precision, "key": case.id}
-    return record(process, **about, **fields)
+    return record(process, **about, facts=Facts(launches=launches, flops=2.5), **fields)
 
 
 CASES = list(enumerate_cases(Product))
@@ -144,41 +144,32 @@ def look_up(found, stage, case=CASES[0]):
 
 
 def test_a_fact_on_which_processes_agree_is_one_value():
-    facts = Facts(launches=3, flops=2.5)
-    found = answers(of(CASES[0], 0, facts=facts), of(CASES[0], 1, facts=facts), of(CASES[0], 2))
+    found = answers(
+        *(of(CASES[0], process, launches) for process, launches in enumerate((3, 3, None)))
+    )
     assert look_up(found, "launches") == {"samples": [3.0], "number": 1}
     assert look_up(found, "flops") == {"samples": [2.5], "number": 1}
-
-
-def test_a_fact_on_which_processes_disagree_fails_with_both():
-    found = answers(
-        of(CASES[0], 0, facts=Facts(launches=3)), of(CASES[0], 1, facts=Facts(launches=4))
-    )
-    with pytest.raises(suite.MeasurementFailed, match="launches is 3, 4"):
-        look_up(found, "launches")
-
-
-def test_a_fact_that_nobody_knows_is_not_available():
-    found = answers(of(CASES[0], facts=Facts(launches=3)))
     with pytest.raises(SkipNotImplemented, match="neither JAX nor the back end"):
         look_up(found, "code_bytes")
 
 
-def test_a_case_that_failed_has_failed_facts():
-    case = CASES[0]
-    found = answers(failed(axes=dict(case.axes), precision=case.precision, reason="ValueError: no"))
+def test_a_fact_of_a_case_that_failed_or_on_which_processes_disagree_has_failed():
+    found = answers(of(CASES[0], 0, launches=3), of(CASES[0], 1, launches=4))
+    with pytest.raises(suite.MeasurementFailed, match="launches is 3, 4"):
+        look_up(found, "launches")
+    about = {"axes": dict(CASES[0].axes), "precision": CASES[0].precision}
+    found = answers(failed(**about, reason="ValueError: no"))
     with pytest.raises(suite.MeasurementFailed, match="ValueError: no"):
         look_up(found, "launches")
 
 
 def test_a_workload_that_is_only_measured_with_a_cache_has_the_facts_of_a_cold_one():
-    found = answers(of(CASES[0], scenario="cold", facts=Facts(launches=3)))
+    found = answers(of(CASES[0], scenario="cold", launches=3))
     assert look_up(found, "launches")["samples"] == [3.0]
 
 
 def test_precisions_are_cases_of_their_own():
-    records = [of(case, facts=Facts(launches=n)) for n, case in enumerate(CASES)]
-    found = answers(*records)
+    found = answers(*(of(case, launches=n) for n, case in enumerate(CASES)))
     assert [look_up(found, "launches", case)["samples"] for case in CASES] == [[0], [1], [2], [3]]
     assert suite.case_at(Product, (16, "tf32", "forward", "cpu")) == Case(
         {"size": 16}, "forward", "cpu", "tf32"

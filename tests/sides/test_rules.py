@@ -75,6 +75,7 @@ def test_a_variable_that_is_not_what_was_wanted_and_a_library_loaded_too_early_a
 
 def test_the_worker_verifies_before_it_loads_what_reads_variables_and_one_thread_is_one_core():
     script = """
+import os
 import harness.engine.worker, harness.engine.containment, harness.engine.job
 from harness.sides import registry, side_process
 assert side_process.problems({}) == [], side_process.problems({})
