@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.profiles.causes.cause import Cause
 from harness.report.profile.face import load_profile
 from harness.watch import events
 from harness.watch.events import RUN, Run
@@ -77,16 +78,13 @@ def profile_of(folder, *logs, run=None):
             writer.write(line)
         writer.close()
     if run is not None:
-        begin, end, pid = run
-        about = Run(("python", "train.py"), ns(begin), ns(end), 0, pid)
+        about = Run(("python", "train.py"), ns(run[0]), ns(run[1]), 0, run[2])
         (folder / RUN).write_bytes(encoded(about))
     return load_profile(folder)
 
 
 def caused(profile, kind="static value", **fields):
     """Give every build but the first of each function a cause, as `decide` would."""
-    from harness.profiles.causes.cause import Cause
-
     seen = set()
     for built in profile.builds:
         name = built.function.name

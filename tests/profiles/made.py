@@ -59,27 +59,25 @@ class Made:
     ):
         """Add a build; each stage takes `ms` milliseconds, and a call at `train.py:CALLED`."""
         self.number += 1
-        begin, at = self._now, range(self._now, self._now + ms * len(stages), ms)
+        begin = self._now
         self._now += ms * len(stages)
         frame = events.Frame(f"{self.started.cwd}/train.py", called, "main", "program")
         function = self.function(name, **where)
         leaf = events.Leaf("x", f"float32[{shape}]")
-        given = {"settings": self._numbered(events.Settings, jit or {}, context or {})}
-        given |= {"arguments": self._numbered(events.Arguments, "x", (leaf,), ())} if shape else {}
-        inside = tuple(
-            events.Inner(self.function(one), logs.ns(begin), logs.ns(begin + 1)) for one in inner
-        )
+        arguments = self._numbered(events.Arguments, "x", (leaf,), ()) if shape else 0
+        traced = (self.function(one) for one in inner)
         asked = (events.Request(f"jit_{name}", logs.ns(ms), outcome),)
         build = logs.build(
             self.number,
             begin,
             self._now,
-            *((stage, start, start + ms) for stage, start in zip(stages, at, strict=True)),
+            *((stage, begin + n * ms, begin + n * ms + ms) for n, stage in enumerate(stages)),
             function=function,
             requests=asked if "compile" in stages else (),
-            inner=inside,
+            inner=tuple(events.Inner(n, logs.ns(begin), logs.ns(begin + 1)) for n in traced),
             program=program,
-            **given,
+            settings=self._numbered(events.Settings, jit or {}, context or {}),
+            arguments=arguments,
         )
         self.lines.append(events.Stack(self.number, (frame,)))
         object_ = object_ or function

@@ -30,13 +30,12 @@ def build(number, begin_ns, thread, function, outcome):
     at = begin_ns / MS
     compiled, loaded = (0, 5) if outcome == "hit" else (5, 0)
     asked = logs.request(outcome, 6, compiled, loaded, key=f"key{number}")
+    spans = ("trace", at, at + 1), ("lower", at + 1, at + 3), ("compile", at + 3, at + 9)
     made = logs.build(
         number,
         at,
         at + 10,
-        ("trace", at, at + 1),
-        ("lower", at + 1, at + 3),
-        ("compile", at + 3, at + 9),
+        *spans,
         thread=thread,
         function=function,
         requests=(replace(asked, module="jit_f", directory="/cache"),),
@@ -50,15 +49,14 @@ def build(number, begin_ns, thread, function, outcome):
 def lines(builds, at_ns, hostile=True):
     """Return what a process writes down: builds on two threads, 12 ms after each other."""
     names = HOSTILE if hostile else ("loss", "predict", "step", "update")
+    frame = events.Frame(FILE, 88, "main", "program")
+    library = events.Frame("/x/site-packages/lib/run.py", 5, "run", "library")
     found: list[events.AnyLine] = [
         events.Import(at_ns, at_ns + 5 * MS, MAIN, {"jax": "0.12.0.1", "jaxlib": "0.12.0.1"}),
         events.Backend(at_ns + 6 * MS, at_ns + 8 * MS, MAIN, "cpu", ("TFRT_CPU_0",)),
         events.Settings(1, {}, {}),
+        *(events.Function(n, one, one, FILE, 10 * n, "program") for n, one in enumerate(names, 1)),
     ]
-    for number, name in enumerate(names, 1):
-        found.append(events.Function(number, name, name, FILE, 10 * number, "program"))
-    frame = events.Frame(FILE, 88, "main", "program")
-    library = events.Frame("/x/site-packages/lib/run.py", 5, "run", "library")
     for number, function in enumerate(("fit", names[0]), 1):
         inner = events.Frame(FILE, 20 + number, function, "program")
         found.append(events.Stack(number, (frame, library, inner)))
@@ -68,20 +66,19 @@ def lines(builds, at_ns, hostile=True):
         found.append(events.Arguments(number, "x", (leaf,), (static,)))
     begin = at_ns + 10 * MS
     for number in range(1, builds + 1):
-        thread = OTHER if number % 4 == 0 else MAIN
         outcome = ("written", "hit", "unwritten")[number % 3]
+        thread = MAIN if number % 4 else OTHER
         found.append(build(number, begin, thread, 1 + number % 4, outcome))
         begin += 12 * MS
     # A build inside the trace of another, and one whose noted end is behind the outer one's.
     outer = build(builds + 1, begin, MAIN, 1, "written")
-    inside = build(builds + 2, begin + 4 * MS, MAIN, 2, "written")
-    found += [
-        inside,
+    return [
+        *found,
+        build(builds + 2, begin + 4 * MS, MAIN, 2, "written"),
         replace(outer, inner=(events.Inner(2, begin, begin + MS // 2),)),
         events.Cleared("jax.clear_caches", 0, 1, begin + 20 * MS),
         events.Running(3, "compile", 1, OTHER, begin + 21 * MS, begin + 40 * MS),
     ]
-    return found
 
 
 def profile(builds=12, processes=2, hostile=True):
@@ -93,8 +90,7 @@ def profile(builds=12, processes=2, hostile=True):
         written = lines(builds, at_ns, hostile)
         if number < processes - 1:
             end = max(line.end_ns for line in written if isinstance(line, events.Build))
-            written = [one for one in written if not isinstance(one, events.Running)]
-            written.append(events.Ended(end + 30 * MS, "exit", 2 * MS))
+            written[-1] = events.Ended(end + 30 * MS, "exit", 2 * MS)
         made.append(Process(f"host-{4_711 + number}-0.jsonl", first, (first, *written)))
     end = max(process.end_ns for process in made)
     run = Run(("python", "train.py", HOSTILE[0]), 950 * MS, end + MS, 0, 4_711)
@@ -105,7 +101,6 @@ def write(profile, folder):
     """Write a profile as its processes would have."""
     folder.mkdir(parents=True, exist_ok=True)
     for process in profile.processes:
-        text = b"".join(map(encoded, process.lines))
-        (folder / process.file).write_bytes(text + b"\n")
+        (folder / process.file).write_bytes(b"".join(map(encoded, process.lines)) + b"\n")
     (folder / "run.json").write_bytes(encoded(profile.run))
     return folder

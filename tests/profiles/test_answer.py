@@ -109,13 +109,6 @@ def test_a_program_that_is_still_recorded_says_so():
     assert Profile(()).summary() == ["Nothing is recorded yet."]
 
 
-def test_eager_programs_are_one_line(recorded):
-    assert (
-        "  8.5 s  212 small programs outside jit: JAX's own `broadcast_in_dim`, train.py:88\n"
-        "           Make arrays with NumPy"
-    ) in text_of(recorded(*compiled(212, each=40, function=2), kind="shape"))
-
-
 LIBRARY = events.Frame("/x/site-packages/numpyro/infer/util.py", 5, "init", "library")
 NUMPY = events.Frame("/x/site-packages/numpy/_core/fromnumeric.py", 9, "sum", "library")
 USER = events.Frame("/project/train.py", 44, "main", "program")

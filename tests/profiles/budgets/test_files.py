@@ -44,32 +44,36 @@ def program(losses=1, steps=1, others=1):
     return made
 
 
+TOTAL = "[total]\nmax_compiles = 4"
+EXACT = '[functions.".*"]\nmax_builds = 9\n[functions.loss]\nmax_builds = 1'
+
+
 @pytest.mark.parametrize(
-    ("counts", "text"),
+    ("text", "counts", "said"),
     [
-        ({"losses": 2}, '2 compiles of `loss` (train.py:12), and [functions."train.py:loss"]'),
-        ({"steps": 2}, '2 traces of `step` (train.py:20), and [functions."st.p"] allows 1'),
-        ({"others": 4}, "4 compiles of `other` (train.py:30), and [default] allows 3"),
+        (GOOD, {}, []),
+        (
+            GOOD,
+            {"losses": 2},
+            ['2 compiles of `loss` (train.py:12), and [functions."train.py:loss"]'],
+        ),
+        (GOOD, {"steps": 2}, ['2 traces of `step` (train.py:20), and [functions."st.p"] allows 1']),
+        (GOOD, {"others": 4}, ["4 compiles of `other` (train.py:30), and [default] allows 3"]),
+        (TOTAL, {"losses": 2}, []),
+        (TOTAL, {"losses": 2, "steps": 2}, ["5 compiles, and [total] allows 4"]),
+        (
+            EXACT,
+            {"losses": 2},
+            ['2 builds of `loss` (train.py:12), and [functions."loss"] allows 1'],
+        ),
     ],
 )
-def test_each_table_has_its_functions(tmp_path, counts, text):
-    path = file(tmp_path, GOOD)
-    (message,) = check(program(**counts).profile(), path)
-    assert message.startswith(f"{path}: {text}")
-
-
-def test_the_total_is_of_everything(tmp_path):
-    path = file(tmp_path, "[total]\nmax_compiles = 4")
-    assert check(program(2, 1, 1).profile(), path) == []
-    (message,) = check(program(2, 2, 1).profile(), path)
-    assert "5 compiles, and [total] allows 4" in message
-    assert "static value `steps` 1 -> 2" in message
-
-
-def test_an_exact_name_goes_before_a_pattern_that_comes_first(tmp_path):
-    path = file(tmp_path, '[functions.".*"]\nmax_builds = 9\n[functions.loss]\nmax_builds = 1')
-    (message,) = check(program(losses=2).profile(), path)
-    assert '[functions."loss"] allows 1' in message
+def test_each_table_has_its_functions_and_an_exact_name_goes_before(tmp_path, text, counts, said):
+    path = file(tmp_path, text)
+    messages = check(program(**counts).profile(), path)
+    assert len(messages) == len(said)
+    for message, begins in zip(messages, said, strict=True):
+        assert message.startswith(f"{path}: {begins}")
 
 
 def test_a_table_without_a_function_is_reported_and_no_error(tmp_path):
@@ -176,20 +180,22 @@ def test_what_was_cut_off_is_said(tmp_path):
     made = program()
     made.ended = False
     result = run(made.write(tmp_path / "cut"), "--budget", file(tmp_path, GOOD))
-    assert result.exit_code == 0
-    assert "1 log cut off" in result.output
+    assert (result.exit_code, "1 log cut off" in result.output) == (0, True)
 
 
-def test_the_command_refuses_what_makes_no_sense(tmp_path):
-    folder = program().write(tmp_path / "seen")
-    path = file(tmp_path, GOOD)
-    for arguments, code in (
-        ((folder,), 2),
-        ((folder, "--budget", path, "--write", path), 2),
-        ((folder, "--budget", path, "--force"), 2),
-        ((folder, "--budget", tmp_path / "none"), 2),
-        ((tmp_path / "none", "--budget", path), 4),
-    ):
-        result = run(*arguments)
-        assert isinstance(result.exception, HarnessError), result.output
-        assert result.exception.exit_code == code
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("seen", 2),
+        ("seen --budget budgets.toml --write budgets.toml", 2),
+        ("seen --budget budgets.toml --force", 2),
+        ("none --budget budgets.toml", 4),
+    ],
+)
+def test_the_command_refuses_what_makes_no_sense(tmp_path, monkeypatch, words, code):
+    monkeypatch.chdir(tmp_path)
+    program().write(tmp_path / "seen")
+    file(tmp_path, GOOD)
+    result = run(*words.split())
+    assert isinstance(result.exception, HarnessError), result.output
+    assert result.exception.exit_code == code
