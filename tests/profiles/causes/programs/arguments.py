@@ -73,22 +73,11 @@ doubled("weak_type_among_shapes", lambda: (1.5, ONES, np.float32(1.5)), "shape x
 doubled("what_does_not_matter", lambda: (ONES, ONES + 1, jnp.asarray(ONES), ONES[::-1]))
 doubled("other_numbers", lambda: (1.0, 2.5, float("inf")))
 
-calls(
-    lambda: [(ONES, 2.0), (ONES.astype(np.int32), np.float32(2))],
-    "dtype x",
-    name="two_differences_at_once",
-)(scaled)
 calls(lambda: [(ONES,), (ONES, 2.0)], "pytree by", name="default_left_out")(scaled)
 calls(lambda: [([ONES, ONES],), ((ONES, ONES),)], "pytree xs", name="list_for_tuple")(total)
 calls(lambda: [({"a": ONES},), ({"a": ONES, "b": ONES},)], "pytree xs", name="keys_of_a_dict")(
     total
 )
-calls(
-    lambda: [(ONES, n) for n in (2, 3, 2, 4)],
-    *["static value n"] * 2,
-    name="static_number",
-    static_argnames="n",
-)(power)
 calls(
     lambda: [(ONES, n) for n in (1, True, np.int64(1), 1.0)],
     *["static value n"] * 3,
@@ -97,12 +86,6 @@ calls(
 )(power)
 
 configured("static_object_without_equality", lambda: (Options(), Options()), "static value options")
-configured(
-    "equal_static_objects_and_another_shape",
-    lambda: (Model(), Model()),
-    "shape x",
-    arrays=(ONES, ONES[0]),
-)
 configured("static_string", lambda: ("train", "eval", "train"), "static value options")
 configured("static_tuple", lambda: ((3, 4), (2, 6), (3, 4)), "static value options")
 configured("static_objects_that_are_equal", lambda: (Model(), Model()))
@@ -115,19 +98,9 @@ configured(
 )
 
 
-@calls(lambda: [({"w": ONES}, {"x": x}) for x in (ONES, ONES[:2])], "shape batch['x']")
-def shape_in_a_dict(params, batch):
-    return params["w"] * batch["x"].sum()
-
-
 @calls(lambda: [(ONES, None), (ONES, ONES)], "pytree mask")
 def none_for_an_array(x, mask):
     return x if mask is None else x * mask
-
-
-@calls(lambda: [(ONES,), (ONES, ONES)], "pytree xs[1]")
-def number_of_arguments(*xs):
-    return sum(xs)
 
 
 @calls(lambda: [(jax.random.PRNGKey(0),), (jax.random.key(0),)], "dtype key")

@@ -79,17 +79,6 @@ anew(
 )
 
 
-@builds("step: first", "step: new function object step", "step: new function object step")
-def def_in_a_loop():
-    for _ in range(3):
-
-        @jax.jit
-        def step(x):
-            return x * 2
-
-        step(ONES)
-
-
 @builds("<lambda>: first", "<lambda>: first")
 def two_lambdas_on_a_line():
     one, other = jax.jit(lambda x: x * 2), jax.jit(lambda x: x * 3)
@@ -97,38 +86,11 @@ def two_lambdas_on_a_line():
     other(ONES)
 
 
-@builds("<lambda>: first", "<lambda>: shape x")
-def one_lambda_kept():
-    double = jax.jit(lambda x: x * 2)
-    for x in (ONES, ONES[0], ONES, ONES[0]):
-        double(x)
-
-
 @builds("total: first", "total: first", "total: shape x", "total: shape x")
 def gradient_of_a_jitted_function():
     jitted = jax.jit(total)
     for x in (ONES, ONES, ONES[0], ONES[0]):
         jax.grad(jitted)(x)
-
-
-@builds("double: first", "double: first", "double: shape x")
-def vmap_of_a_jitted_function():
-    jitted = jax.jit(double)
-    jitted(ONES[0])
-    for x in (ONES, ONES, np.ones((2, 5), np.float32)):
-        jax.vmap(jitted)(x)
-
-
-@builds("outer: first", "outer: shape x")
-def jit_inside_jit():
-    inner = jax.jit(double)
-
-    @jax.jit
-    def outer(x):
-        return inner(x) + 1
-
-    for x in (ONES, ONES[0], ONES):
-        outer(x)
 
 
 @builds("outer: first", "double: first", "double: shape x")
@@ -162,16 +124,6 @@ def traced_for_a_branch_first():
     jitted(jnp.ones(3))
 
 
-@builds("rollout: first", "rollout: shape xs")
-def scan_inside_jit():
-    @jax.jit
-    def rollout(xs):
-        return jax.lax.scan(lambda carry, x: (carry + x, x), jnp.float32(0), xs)
-
-    rollout(np.ones(3, np.float32))
-    rollout(np.ones(4, np.float32))
-
-
 @builds(
     "broadcast_in_dim: first",
     "broadcast_in_dim: shape shape",
@@ -181,13 +133,6 @@ def scan_inside_jit():
 def ones_in_a_loop():
     for n in (2, 3, 4, 2):
         jax.lax.broadcast(np.float32(1), (n,))
-
-
-@builds("add: first", "add: shape x", operations=True)
-def eager_sum():
-    x = jax.device_put(ONES)
-    for value in (x, x, jax.device_put(ONES[0])):
-        jnp.add(value, value)
 
 
 @builds("outer: first", "outer: static value inner")
@@ -227,12 +172,6 @@ def pmap():
     mapped = jax.pmap(double)
     for x in (ONES[:2], ONES[:2, 0], ONES[:2]):
         mapped(x)
-
-
-@builds("<lambda>: first", "<lambda>: new function object <lambda>")
-def pmap_in_a_loop():
-    for _ in range(2):
-        jax.pmap(lambda x: x * 2)(ONES[:2])
 
 
 @builds()

@@ -176,13 +176,6 @@ def ahead_of_time(f):
     f(ONES)
 
 
-@doubling("first", "shape x", "shape x", "shape x")
-def ahead_of_time_for_another_shape(f):
-    f(ONES)
-    f.lower(jax.ShapeDtypeStruct((7,), np.float32)).compile()
-    f(np.ones(7, np.float32))
-
-
 @doubling("first", "ahead of time compiler_options")
 def compiled_with_options(f):
     f(ONES)
@@ -229,45 +222,3 @@ def threads_at_once():
 
     with ThreadPoolExecutor(3) as pool:
         list(pool.map(slow, [ONES] * 3))
-
-
-@doubling("first")
-def threads_one_after_the_other(f):
-    for _ in range(2):
-        with ThreadPoolExecutor() as pool:
-            pool.submit(f, ONES)
-
-
-@doubling("first", "configuration jax_default_matmul_precision")
-def context_of_a_thread(f):
-    def other():
-        with jax.default_matmul_precision("high"):
-            f(ONES)
-
-    f(ONES)
-    with ThreadPoolExecutor() as pool:
-        pool.submit(other)
-
-
-@builds("double: first", "double: first", "called: first")
-def symbolic_shapes():
-    (n,) = jax.export.symbolic_shape("n")
-    exported = jax.export.export(jax.jit(double))(jax.ShapeDtypeStruct((n,), np.float32))
-
-    @jax.jit
-    def called(x):
-        return exported.call(x)
-
-    called(np.ones(3, np.float32))
-
-
-@builds("step: first")
-def training():
-    @partial(jax.jit, donate_argnums=0)
-    def step(params, x):
-        gradient = jax.grad(lambda p: jnp.mean((x @ p["w"]) ** 2))(params)
-        return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradient)
-
-    params = {"w": jax.device_put(ONES)}
-    for _ in range(4):
-        params = step(params, ONES)
