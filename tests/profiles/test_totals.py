@@ -69,107 +69,66 @@ def traced(begin, end, number=1, **other):
 
 
 HIT = build(1, 200, 230, ("compile", 200, 220), requests=(request("hit", 15, load=5),))
-NO_CACHE = (request("unwritten", 60, 45, write=10, reason="no directory"),)
+TRACED, OWN = traced(200, 300), traced(200, 300, own_ns=ns(5))
+INNER = compiled(210, 260, function=2)
+THREADS = [compiled(200, 400), traced(300, 500, 2, thread=2), ended(600)]
+CONTEXT = started(clock=150, how="context")
+CUT = -20, 5000, 7
 BACKEND = events.Backend(ns(210), ns(290), MAIN, "cpu", ("cpu:0",))
-ONE, RUN = "process", "run"
-CASES = {
-    "a hit is loading and no compiling": (
-        [[started(), HIT, ended(300)]],
-        {RUN: {"load": 0.02, "compile": 0}},
-    ),
-    "without a persistent cache nothing is written": (
-        [[started(), compiled(310, 390, requests=NO_CACHE), ended(1000)]],
-        {ONE: {"compile": 0.08, "write": 0}},
-    ),
-    "the start of the backend is no tracing": (
-        [[started(), BACKEND, traced(200, 300), ended(300)]],
-        {RUN: {"backend": 0.08, "trace": 0.02}},
-    ),
-    "what was not sampled is unattributed": (
-        [[started(), samples(150, library=4), traced(200, 300), ended(500)]],
-        {RUN: {"library": 0.05, "unattributed": 0.25}},
-    ),
-    "a profile that claims to have cost more than there is": (
-        [[started(), traced(200, 300), ended(300, own_ns=ns(9e9))]],
-        {RUN: {"trace": 0.1, "profile": 0.1}},
-    ),
-    "what the profile cost is taken from outside builds": (
-        [[started(), traced(200, 300, own_ns=ns(5)), ended(400, own_ns=ns(20))]],
-        {
-            ONE: {"profile": 0.02, "trace": 0.1, "unattributed": 0.18},
-            "thread": {"profile": 0.005},
-        },
-    ),
-    "a context counts from its beginning": (
-        [[started(clock=150, how="context"), traced(200, 300), ended(600)]],
-        {RUN: {"python": 0, "unattributed": 0.35}},
-    ),
-    "no build at all": ([[started(), ended(400)]], {RUN: {"unattributed": 0.3}}),
-    "a build before the clock began is cut": (
-        [[started(), traced(-500, 150), ended(300)]],
-        {RUN: {"trace": 0.15}},
-    ),
-    "threads that build at once are counted once on the wall clock": (
-        [[started(), compiled(200, 400), traced(300, 500, 2, thread=2), ended(600)]],
-        {
-            ONE: {"build": 0.3, "compile": 0.15},
-            "thread": {"build": 0.2, "main": True},
-            "thread 2": {"build": 0.2, "main": False},
-        },
-    ),
-    "a build inside another counts for itself": (
-        [
-            [
-                started(),
-                compiled(210, 260, function=2),
-                build(2, 200, 400, ("trace", 200, 300), ("compile", 300, 400)),
-                ended(400),
-            ]
-        ],
-        {ONE: {"trace": 0.05, "compile": 0.15, "build": 0.2}},
-    ),
-    "a log that was cut off reaches until its last line": (
-        [SIMPLE[:3], (-20, 5000, 7)],
-        {
-            ONE: {"cut off": True, "wall": 0.4, "end": 0},
-            RUN: {"wall": 5.02, "python": 0.12, "unattributed": 4.7},
-        },
-    ),
-    "the run is from the parent's clock": (
-        [SIMPLE, (-50, 1100, 7)],
-        {RUN: {"wall": 1.15, "python": 0.15, "end": 0.1}, ONE: {"end": 0.1}},
-    ),
-    "processes side by side have sums of their own": (
-        [SIMPLE, [started(350, 300, pid=8), compiled(350, 550), ended(600)], (0, 1000, 7)],
-        {
-            ONE: {"wall": 1.0},
-            "process 2": {"wall": 0.3, "compile": 0.2},
-            # 300 to 400 in the first, 350 to 550 in the second: 250 of the clock.
-            RUN: {"building": 0.25},
-        },
-    ),
-    "a process that replaced itself goes on": (
-        [
-            [started(clock=100), traced(150, 200), ended(300, "exec")],
-            [started(clock=400), traced(450, 500), ended(600)],
-            (0, 650, 7),
-        ],
-        {RUN: {"trace": 0.1, "python": 0.2, "end": 0.05}},
-    ),
-}
+HUGE = ended(300, own_ns=ns(9e9))
+AROUND = build(2, 200, 400, ("trace", 200, 300), ("compile", 300, 400))
+CHILD = [started(350, 300, pid=8), compiled(350, 550), ended(600)]
+BEFORE = [started(clock=100), traced(150, 200), ended(300, "exec")]
+AFTER = [started(clock=400), traced(450, 500), ended(600)]
+NO_CACHE = (request("unwritten", 60, 45, write=10, reason="no directory"),)
 
 
-@pytest.mark.parametrize(("logs", "expected"), CASES.values(), ids=CASES)
-def test_each_part_has_its_seconds(tmp_path, logs, expected):
-    run = logs[-1] if isinstance(logs[-1], tuple) else None
+@pytest.mark.parametrize(
+    ("logs", "run", "scope", "expected"),
+    [
+        ([[HIT, ended(300)]], None, "run", {"load": 0.02, "compile": 0}),
+        ([[compiled(310, 390, requests=NO_CACHE)]], None, "run", {"compile": 0.08, "write": 0}),
+        ([[BACKEND, TRACED, ended(300)]], None, "run", {"backend": 0.08, "trace": 0.02}),
+        # What was not sampled is unattributed.
+        ([[samples(150, library=4), TRACED, ended(500)]], None, "run", {"library": 0.05}),
+        ([[samples(150, library=4), TRACED, ended(500)]], None, "run", {"unattributed": 0.25}),
+        # A profile that claims to have cost more than there is; what it cost is outside builds.
+        ([[TRACED, HUGE]], None, "run", {"trace": 0.1, "profile": 0.1}),
+        ([[OWN, ended(400, own_ns=ns(20))]], None, "process", {"profile": 0.02, "trace": 0.1}),
+        ([[OWN, ended(400, own_ns=ns(20))]], None, "thread", {"profile": 0.005}),
+        # A context counts from its beginning; a build before the clock began is cut.
+        ([[CONTEXT, TRACED, ended(600)]], None, "run", {"python": 0, "unattributed": 0.35}),
+        ([[ended(400)]], None, "run", {"unattributed": 0.3}),
+        ([[traced(-500, 150), ended(300)]], None, "run", {"trace": 0.15}),
+        # Threads that build at once are counted once on the wall clock.
+        ([THREADS], None, "process", {"build": 0.3, "compile": 0.15}),
+        ([THREADS], None, "thread", {"build": 0.2, "main": True}),
+        ([THREADS], None, "thread 2", {"build": 0.2, "main": False}),
+        # A build inside another counts for itself.
+        ([[INNER, AROUND]], None, "process", {"trace": 0.05, "compile": 0.15, "build": 0.2}),
+        # A log that was cut off reaches until its last line.
+        ([SIMPLE[:3]], CUT, "process", {"cut off": True, "wall": 0.4, "end": 0}),
+        ([SIMPLE[:3]], CUT, "run", {"wall": 5.02, "python": 0.12, "unattributed": 4.7}),
+        # The run is from its parent's clock.
+        ([SIMPLE], (-50, 1100, 7), "run", {"wall": 1.15, "python": 0.15, "end": 0.1}),
+        ([SIMPLE], (-50, 1100, 7), "process", {"end": 0.1}),
+        # Side by side: 300 to 400 in the first, 350 to 550 in the second: 250 of the clock.
+        ([SIMPLE, CHILD], (0, 1000, 7), "process", {"wall": 1.0}),
+        ([SIMPLE, CHILD], (0, 1000, 7), "process 2", {"wall": 0.3, "compile": 0.2}),
+        ([SIMPLE, CHILD], (0, 1000, 7), "run", {"building": 0.25}),
+        # A process that replaced itself goes on.
+        ([BEFORE, AFTER], (0, 650, 7), "run", {"trace": 0.1, "python": 0.2, "end": 0.05}),
+    ],
+)
+def test_each_part_has_its_seconds(tmp_path, logs, run, scope, expected):
+    logs = [one if isinstance(one[0], events.Started) else [started(), *one] for one in logs]
     found = {}
-    for total in check(profile_of(tmp_path, *logs[: -1 if run else None], run=run)):
+    for total in check(profile_of(tmp_path, *logs, run=run)):
         also = {"wall": total.wall_s, "build": total.build_s, "main": total.main}
         also |= {"building": total.build_s + total.seconds["other"], "cut off": total.cut_off}
         name = total.scope if total.scope not in found else f"{total.scope} 2"
         found.setdefault(name, {**total.seconds, **also})
-    for name, parts in expected.items():
-        assert {part: found[name][part] for part in parts} == pytest.approx(parts), name
+    assert {part: found[scope][part] for part in expected} == pytest.approx(expected)
 
 
 def running(at, begin=200, stage="compile", thread=MAIN):
