@@ -78,6 +78,7 @@ def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
     assert "2 cases broken; " in out
     # A case has lost all of its stages, for one reason.
     assert out.count("B failed: ValueError: no") == 2 * (2 if form == "json" else 1)
+    assert out.count(" trace, compile ") == (0 if form == "json" else 2)
     code, out, _ = compare(OTHER, COMMIT, "-r", folder, "--format", form)
     assert (code, "; 2 cases work again" in out) == (0, True)
 
