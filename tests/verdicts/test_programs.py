@@ -69,6 +69,7 @@ def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
         ({"b": Facts(trace_calls=10_400, lower_calls=1_900)}, 1, "1 slower, another program in 1"),
         ({"b": Facts()}, 4, "1 case: no calls counted in B: measure again with this harness."),
         ({"python": "3.12.1"}, 4, "Python 3.11.7 → 3.12.1, which counts differently"),
+        ({"version": "2.b"}, 4, "1.aaaa → 2.b: another workload"),
     ],
 )
 def test_counts_alone_decide_from_one_process(compare, tmp_path, fields, code, said):
@@ -91,3 +92,4 @@ def test_by_counts_what_broke_is_no_success(compare, tmp_path):
     assert code == 7
     assert "broken" in out
     assert json.loads(document)["counts"]["broken"] == 1
+    assert compare(OTHER, OTHER, "-r", folder, "--counts")[0] == 4, "it was broken before"
