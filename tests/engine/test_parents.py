@@ -104,15 +104,6 @@ def test_where_a_fork_is_unsafe_the_reason_is_said(tmp_path):
     assert parent._unsafe(0) == "a back end of JAX is awake as soon as JAX is imported"
 
 
-def test_a_process_that_uses_a_cache_or_takes_a_first_call_starts_by_itself(tmp_path):
-    few = {"scenarios": ("cold",), "first_calls": 1, "keep": lambda case: "16" not in case.id}
-    outcome = sweep([Printing, Scale], tmp_path, **few)
-    assert {(one.parent, one.not_forked) for one in of(outcome, "small.Scale")} == {
-        ("", "its cache has a directory of its own"),
-        ("", "its first call pays what a process pays once, and forked it pays more"),
-    }
-
-
 SWEEP = """
 import pathlib, sys
 from tests.sweeps import sweep, workload

@@ -20,12 +20,8 @@ ONES = np.linspace(1, 2, 100)
 @pytest.mark.parametrize(
     ("dtype", "gate"),
     [
-        ("float64", 1e-12),
-        ("float32", 1e-5),
-        ("float16", 2e-3),
-        (ml_dtypes.bfloat16, 1e-2),
-        ("complex64", 1e-5),
-        ("complex128", 1e-12),
+        *(("float64", 1e-12), ("float32", 1e-5), ("float16", 2e-3), (ml_dtypes.bfloat16, 1e-2)),
+        *(("complex64", 1e-5), ("complex128", 1e-12)),
     ],
 )
 def test_each_dtype_has_a_gate_on_both_sides_of_which_it_is_judged(dtype, gate):
@@ -81,12 +77,9 @@ def test_what_overflows_in_its_dtype_is_infinite_in_the_reference_too():
     assert judge(np.array([np.inf, 1], "float16"), [1e9, 1.0], "float16").reasons == []
 
 
-def test_a_reference_of_zeros_allows_zeros_only():
+def test_zeros_empty_and_scalar_outputs_are_judged():
     assert judge(np.zeros(3, "float32"), np.zeros(3)).error == 0
     assert judge(np.full(3, 1e-30, "float32"), np.zeros(3)).error == np.inf
-
-
-def test_empty_and_scalar_outputs_are_judged():
     assert judge(np.zeros((0, 3), "float32"), np.zeros((0, 3))).reasons == []
     assert judge(np.asarray(2.0, "float32"), 2.0).reasons == []
 

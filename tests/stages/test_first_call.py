@@ -73,10 +73,16 @@ def test_a_start_is_one_span_from_the_start_of_the_process_to_the_first_result(e
         assert start > first + 1e7
 
 
-def test_a_visit_takes_no_first_call(everywhere):
+def test_a_visit_takes_no_first_call_and_neither_is_forked_where_that_would_tell(everywhere):
     outcome, _ = everywhere
     others = [r for r in outcome.records if r.protocol != FIRST_CALL]
     assert {stage for r in others for stage in r.stages}.isdisjoint({"first_call", "start"})
+    found = [(r.parent, r.not_forked) for r in others if r.scenario == "cold"]
+    assert set(found) == {("", "its cache has a directory of its own")}
+    found = [(r.parent, r.not_forked) for r in calls(outcome)]
+    assert set(found) == {
+        ("", "its first call pays what a process pays once, and forked it pays more")
+    }
 
 
 def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):

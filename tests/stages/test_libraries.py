@@ -32,6 +32,8 @@ def test_every_one_is_measured_in_every_stage_that_it_has(records):
         own = name in ("networks.Mlp", "networks.Descend")  # equinox.filter_jit
         assert lacking == ({"trace"} if own else set()), name
         assert record.facts is not None
+    reason = records["networks.Mlp"].stages["trace"].reason
+    assert "has no trace step of its own; its lower stage traces as well" in reason
 
 
 def test_a_record_has_the_names_of_the_values_that_a_case_stands_for(records):
@@ -45,11 +47,6 @@ def test_what_says_itself_where_its_arguments_are_runs_on_those_devices(records)
     facts, devices = records["objects.Spread"].facts, targets.virtual_cpu_devices()
     assert devices > 1
     assert facts.aliased_bytes * devices == 4 * 16 * 4
-
-
-def test_what_has_no_trace_step_says_so(records):
-    reason = records["networks.Mlp"].stages["trace"].reason
-    assert "has no trace step of its own; its lower stage traces as well" in reason
 
 
 @pytest.mark.parametrize("stage", ["trace", "lower"])

@@ -49,8 +49,7 @@ def measured(project, first):
     "name",
     [
         *("plain.Sums.time_sum", "plain.Sums.peakmem_sum", "plain.Sums.track_length"),
-        *("plain.timeraw_pass", "plain.mem_list", "plain.track_three", "plain.time_rounds"),
-        *(f"work.Wave.track_{stage}" for stage in ("trace", "lower", "compile", "execute")),
+        *("plain.timeraw_pass", "plain.mem_list", "plain.track_three", "plain.time_rounds", TRACE),
     ],
 )
 def test_a_run_has_a_value_of_every_benchmark(project, first, name):
@@ -98,14 +97,12 @@ def test_without_record_samples_only_statistics_are_stored(project, first):
     assert found["stats_repeat"] == [PROCESSES] * 2
 
 
-def test_rounds_are_processes(project, measured):
-    project.run("--record-samples", "-a", "rounds=3", "-b", chosen(TRACE), **EFFORT)
+def test_rounds_are_processes_and_those_of_a_plain_benchmark_stay_asvs(project, measured):
+    benches = ("-b", chosen(TRACE), "-b", "plain.time_rounds")
+    rounds = ("-a", "rounds=3", "-a", "repeat=2")
+    project.run("--record-samples", *rounds, *benches, **EFFORT)
     assert measured() == 3
     assert len(set(samples(project.result(TRACE)))) == 3
-
-
-def test_rounds_of_a_plain_benchmark_stay_asvs(project):
-    project.run("-a", "rounds=2", "-a", "repeat=3", "-b", "plain.time_rounds")
     assert project.result("plain.time_rounds")["stats_repeat"] == [6]
 
 
@@ -115,13 +112,15 @@ def test_what_asv_does_not_store_is_measured_each_time(project, measured):
         assert measured() == number
 
 
-@pytest.mark.parametrize("option", ["--skip-existing", "--skip-existing-successful"])
+@pytest.mark.parametrize(
+    "option", ["--skip-existing", "--skip-existing-successful", "--skip-existing-commits"]
+)
 def test_skip_existing_runs_nothing_that_has_a_result(project, measured, option):
-    before = project.result_file().read_bytes()
+    before = json.loads(project.result_file().read_bytes())
     said = project.run(option, "-b", chosen(TRACE), **EFFORT)
     assert "Setting up" not in said
     assert measured() == 0
-    assert json.loads(project.result_file().read_bytes()) == json.loads(before)
+    assert json.loads(project.result_file().read_bytes()) == before
 
 
 def test_skip_existing_failed_runs_what_succeeded(project, measured):
@@ -130,18 +129,20 @@ def test_skip_existing_failed_runs_what_succeeded(project, measured):
     assert measured() == PROCESSES
 
 
-def test_skip_existing_commits_skips_the_commit(project, measured):
-    project.asv("run", "-E", "existing", "--set-commit-hash", "HEAD", "--skip-existing-commits")
-    assert measured() == 0
-
-
 # Other options of run
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver", "auto"])
-def test_every_launch_method_measures(project, measured, method):
-    project.run("--launch-method", method, *QUICK)
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("-E", "existing", "--launch-method", each) for each in ("spawn", "forkserver", "auto")),
+        *(("--python", "same"), ("-E", f"existing:{sys.executable}")),
+    ],
+)
+def test_every_launch_method_and_name_of_the_environment_measures(project, measured, words):
+    project.asv("run", *words, "--set-commit-hash", "HEAD", *QUICK)
     assert measured() == 1
+    assert project.result_file().name.endswith(f"{ENV}.json")
 
 
 def test_cpu_affinity_holds_for_measuring_processes(project, measured):
@@ -149,17 +150,6 @@ def test_cpu_affinity_holds_for_measuring_processes(project, measured):
     assert measured() == 1
     (newest,) = sorted(project.records("work.Wave"), key=lambda r: r.started_at_ms)[-1:]
     assert json.loads(bytes(newest.environment))["host"]["affinity"] == 1
-
-
-def test_python_same_is_the_existing_environment(project, measured):
-    project.asv("run", "--python", "same", "--set-commit-hash", "HEAD", *QUICK)
-    assert measured() == 1
-
-
-def test_an_interpreter_is_named_by_its_path(project, measured):
-    project.asv("run", "-E", f"existing:{sys.executable}", "--set-commit-hash", "HEAD", *QUICK)
-    assert measured() == 1
-    assert project.result_file().name.endswith(f"{ENV}.json")
 
 
 def test_flags_and_the_night_are_a_file_of_their_own(project, first):
@@ -192,11 +182,9 @@ def test_run_profile_stores_the_work_and_the_value(project, measured):
     [("trace", "trace_to_jaxpr"), ("lower", "lower"), ("compile", "backend_compile")],
 )
 def test_profile_shows_the_work_of_a_stage(project, tmp_path, measured, stage, function):
-    file = tmp_path / "stats"
     name = rf"work.Wave.track_{stage}\(8, 'forward', 'cpu'\)"
-    project.asv("profile", "-E", "existing", "--force", "-o", str(file), name)
-    stats = pstats.Stats(str(file))
-    names = {name for _, _, name in stats.stats}
+    project.asv("profile", "-E", "existing", "--force", "-o", str(tmp_path / "stats"), name)
+    names = {name for _, _, name in pstats.Stats(str(tmp_path / "stats")).stats}
     assert any(function in name for name in names)
     assert "look_up" not in names
     assert measured() == 0, "a profile is no measurement"
@@ -212,21 +200,17 @@ def test_profile_prints_a_table_and_says_what_cannot_be_profiled(project):
 # Reading
 
 
-def test_show_lists_commits_and_never_skips_a_file(project, first):
+def test_show_lists_commits_and_prints_every_benchmark_of_one_and_never_skips_a_file(
+    project, first
+):
     said = project.asv("show")
     assert project.head[:8] in said
     assert ENV in said
     assert "Skipping" not in said
-
-
-def test_show_prints_every_benchmark_of_a_commit(project, first):
     said = project.asv("show", "HEAD", "--details", "-b", chosen(TRACE))
     assert TRACE in said
     assert "ci_99" in said
     assert "failed" not in said
-
-
-def test_show_of_another_environment(project, first):
     assert TRACE not in project.asv("show", "HEAD", "-E", "existing-py2.7")
 
 
@@ -236,16 +220,10 @@ def test_update_leaves_results_as_they_are(project, first):
     assert str(json.loads(project.result_file().read_text())) == str(before)
 
 
-def test_machine_is_asvs(project):
+def test_machine_setup_and_quickstart_are_asvs(project, tmp_path):
     project.asv("machine", "--yes")
     project.know_machine(MACHINE)
-
-
-def test_setup_of_an_existing_environment_does_nothing(project):
     project.asv("setup", "-E", "existing", code=1)  # asv 0.6.6 ends with 1 whatever it did
-
-
-def test_quickstart_makes_a_project_beside(project, tmp_path):
     project.asv("quickstart", "--dest", str(tmp_path), "--top-level")
     assert (tmp_path / "asv.conf.json").is_file()
 
@@ -288,23 +266,21 @@ def test_compare_has_a_row_for_each_cell(second):
     assert len(said.splitlines()) < 60
 
 
-@pytest.mark.parametrize("option", [["--split"], ["--sort", "ratio"], ["--sort", "name"]])
-def test_compare_takes_its_options(second, option):
-    assert TRACE in second.asv("compare", "HEAD^", "HEAD", *option)
-
-
-def test_compare_shows_only_what_changed(second):
-    said = second.asv("compare", "HEAD^", "HEAD", "--only-changed", "--factor", "1000000")
-    assert TRACE not in said
-
-
-def test_compare_without_statistics_goes_by_the_factor_alone(second):
-    said = second.asv("compare", "HEAD^", "HEAD", "--no-stats", "--factor", "1.0000001")
-    assert re.search(r"^\| [+-] ", said, re.MULTILINE)
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        *((["--split"], TRACE), (["--sort", "ratio"], TRACE), (["--sort", "name"], TRACE)),
+        (["--only-changed", "--factor", "1000000"], rf"^((?!{TRACE})[\s\S])*$"),
+        (["--no-stats", "--factor", "1.0000001"], r"(?m)^\| [+-] "),
+    ],
+)
+def test_compare_takes_its_options(second, options, shown):
+    assert re.search(shown, second.asv("compare", "HEAD^", "HEAD", *options))
 
 
 def test_compare_keeps_environments_apart(second):
     """One that only one commit has is named, and left out unless it is asked for."""
+    assert "not found" in second.asv("compare", "HEAD^", "HEAD", "-m", "nobody", code=1)
     file = second.result_file()
     other = file.with_name(f"{file.stem}-other.json")
     stored = json.loads(file.read_text())
@@ -316,23 +292,15 @@ def test_compare_keeps_environments_apart(second):
     other.unlink()
 
 
-def test_compare_of_another_machine_is_refused(second):
-    assert "not found" in second.asv("compare", "HEAD^", "HEAD", "-m", "nobody", code=1)
-
-
-def test_publish_of_one_commit(second):
-    second.asv("publish", "HEAD^!", "--no-pull", "-o", "one")
-    index = json.loads((second.folder / "one" / "index.json").read_text())
-    assert list(index["revision_to_hash"].values()) == [second.head]
-
-
-def test_preview_serves_the_pages(second):
-    second.asv("publish", "-o", "served")
+def test_preview_serves_the_pages_of_one_commit(second):
+    second.asv("publish", "HEAD^!", "--no-pull", "-o", "served")
     with (
         previewed(second, "-o", "served") as address,
         urllib.request.urlopen(f"{address}index.json") as answer,
     ):
-        assert TRACE in json.load(answer)["benchmarks"]
+        index = json.load(answer)
+    assert list(index["revision_to_hash"].values()) == [second.head]
+    assert TRACE in index["benchmarks"]
 
 
 def test_rm_removes_one_benchmark_and_then_a_commit(second):

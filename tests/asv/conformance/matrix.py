@@ -209,15 +209,6 @@ def test_interleaved_rounds_of_two_commits_take_turns(every):
     assert order[0] != order[1] == order[2] != order[3]
 
 
-def test_append_samples_adds_to_a_commit(every):
-    before = of(every, 1)
-    words = ("run", f"{every.commits[1]}^!", "--append-samples", "-E", env(RELEASES[1]))
-    every.asv(*words, *ONCE, **EFFORT)
-    after = of(every, 1)
-    assert after[: len(before)] == before
-    assert len(set(after)) == len(before) + 2
-
-
 def test_continuous_measures_both_commits_each_time(every):
     seen = []
     for base, head in ((0, 1), (1, 2)):
