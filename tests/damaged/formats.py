@@ -97,11 +97,9 @@ def _records(folder: Path) -> Path:
 
 
 def _read_records(path: Path) -> Values:
-    found = {
-        (one.key, one.replicate): msgspec.json.encode(one) for one in read_file(path, Problems())
-    }
     loading.everything(path)
-    return found
+    found = read_file(path, Problems())
+    return {(one.key, one.replicate): msgspec.json.encode(one) for one in found}
 
 
 def _parquet(folder: Path) -> Path:
@@ -112,12 +110,8 @@ def _parquet(folder: Path) -> Path:
 
 
 def _read_parquet(path: Path) -> Values:
-    frame = loading.load(path, all=True)
-    return {
-        (column, row): repr(value)
-        for column in frame.columns
-        for row, value in enumerate(frame[column].tolist())
-    }
+    columns = loading.load(path, all=True).to_dict("list")
+    return {(name, at): repr(one) for name, own in columns.items() for at, one in enumerate(own)}
 
 
 WATCHED = Path(__file__).parents[1] / "watch" / "data"
@@ -126,9 +120,15 @@ WATCHED = Path(__file__).parents[1] / "watch" / "data"
 def _profile(folder: Path) -> Path:
     lines = list(recorded.read_file(WATCHED / "profile.jsonl").lines)
     lines[0] = logs.started(clock=1e-5, process=0.0)
-    logs.profile_of(folder, lines, run=(0, 2_000, 7))
+    logs.profile_of(folder, lines)
+    programs.write_run(folder, events.Run(("python", "train.py"), 100, 2_000_000, 3, 7))
     (path,) = folder.glob("*.jsonl")
     return path
+
+
+def _warn(said: object) -> None:
+    if said:
+        warnings.warn(str(said), stacklevel=1)
 
 
 def _warn(said: object) -> None:
@@ -141,12 +141,6 @@ def _read_profile(path: Path) -> Values:
     _warn(profile.broken_lines)
     _ = profile.causes, [built.pieces for built in (*profile.builds, *profile.unfinished)]
     return {repr(line): True for process in profile.processes for line in process.lines}
-
-
-def _run(folder: Path) -> Path:
-    _profile(folder)
-    programs.write_run(folder, events.Run(("python", "train.py"), 100, 2_000_000, 3, 7))
-    return folder / events.RUN
 
 
 def _read_run(path: Path) -> Values:
@@ -178,10 +172,6 @@ def _read_night(path: Path) -> Values:
     return {"night": msgspec.json.encode(found)}
 
 
-def _night_table(folder: Path) -> Path:
-    return _nights(folder).with_suffix("") / "v.json5"
-
-
 def _read_night_table(path: Path) -> Values:
     _read_night(path.parent.with_suffix(".json5"))
     return {}
@@ -202,7 +192,7 @@ def _read_rates(path: Path) -> Values:
     found = error_rates.stored(path.parents[2], "box", "default")
     for one in found:
         error_rates.rates_text(one, error_rates.Setting("box", "default", "env"))
-    return {number: msgspec.json.encode(one) for number, one in enumerate(found)}
+    return dict(enumerate(map(msgspec.json.encode, found)))
 
 
 def _kept(folder: Path) -> Path:
@@ -240,10 +230,6 @@ def _read_ledger(path: Path) -> Values:
     return {repr(event): True for event in found.events}
 
 
-def _part(folder: Path) -> Path:
-    return _ledger(folder).with_name("run.jsonl.parts") / "bb"
-
-
 def _read_part(path: Path) -> Values:
     text = ledger_events.parts_of(path.parent.with_suffix("")).get("bb")
     _warn("it is not there" if text is None else "")
@@ -269,11 +255,11 @@ def _read_asv(path: Path) -> Values:
 
 
 def _live(folder: Path) -> Path:
-    home = folder / "box" / "live" / "20261123T000000Z-1"
+    file = folder / "box" / "live" / "20261123T000000Z-1" / live.STATE
     state = live.LiveState("ab" * 32, 1, 2_000_000_000_000, 4, [4], {"a.B": 2})
     state.schema = json_file.SEALED
-    json_file.write(home / live.STATE, state)
-    return home / live.STATE
+    json_file.write(file, state)
+    return file
 
 
 def _read_live(path: Path) -> Values:
@@ -284,10 +270,6 @@ def _read_live(path: Path) -> Values:
 def _placement(folder: Path) -> Path:
     tasks.write_placement(folder, {"a.B@cpu": "alpha", "a.C@cpu": "beta"})
     return folder / "placement.json"
-
-
-def _read_placement(path: Path) -> Values:
-    return {(a, b): True for a, b in tasks.read_placement(path.parent).items()}
 
 
 def _entry(folder: Path) -> Path:
@@ -370,16 +352,27 @@ FORMATS: tuple[Format, ...] = (
     Format("records", _records, _read_records, _TREE, lines=True),
     Format("parquet", _parquet, _read_parquet, _PARQUET, json=False),
     Format("profile log", _profile, _read_profile, _PROFILE, lines=True),
-    Format("profile run", _run, _read_run, _PROFILE),
+    Format("profile run", lambda own: _profile(own).with_name(events.RUN), _read_run, _PROFILE),
     Format("night", _nights, _read_night, _NIGHT),
-    Format("night's table", _night_table, _read_night_table, _NIGHT, checked=False),
+    Format(
+        "night's table",
+        lambda own: _nights(own).with_suffix("") / "v.json5",
+        _read_night_table,
+        _NIGHT,
+        checked=False,
+    ),
     Format("error rates", _rates, _read_rates),
     Format("kept program", _kept, _read_kept, json=False),
     Format("ledger", _ledger, _read_ledger, _LEDGER, lines=True),
-    Format("ledger part", _part, _read_part, json=False),
+    Format(
+        "ledger part",
+        lambda own: _ledger(own).with_name("run.jsonl.parts") / "bb",
+        _read_part,
+        json=False,
+    ),
     Format("asv result", _asv, _read_asv, _ASV, checked=False),
     Format("live state", _live, _read_live),
-    Format("placement", _placement, _read_placement),
+    Format("placement", _placement, lambda path: {**tasks.read_placement(path.parent)}),
     Format("cache entry", _entry, _read_entry, _ENTRY, json=False),
     Format("pack", _pack, _read_pack, _PACK, json=False),
     Format("budget", _budget, _read_budget, checked=False, json=False),

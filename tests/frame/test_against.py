@@ -213,9 +213,6 @@ def test_no_tree_is_an_error_and_an_empty_one_an_empty_frame(tmp_path):
         (roofline_s, (100, 500, 0, 5), NAN),
         (roofline_s, (100, 500, NAN, 5), NAN),
         (roofline_s, (0, 500, 10, 5), 100),
-        (fraction, (2.0, 1.0), 2.0),
-        (fraction, (NAN, 1.0), NAN),
-        (fraction, (1.0, NAN), NAN),
         (fraction, (0.0, 1.0), NAN),
         (fraction, (1.0, 0), NAN),
         (break_even, (100, 1, 10, 10), 10),  # 90 more at first, 9 less each time

@@ -51,19 +51,13 @@ def test_every_total_is_a_column_and_nan_where_nobody_knows_it_or_processes_disa
     assert set(frame[list(TOTALS)].dtypes) == {np.dtype(float)}
 
 
-def test_facts_of_a_replaced_record_contradict_nobody():
-    records = (
-        record(n, facts=given) for n, given in ((0, Facts(launches=9)), (1, FACTS), (0, FACTS))
-    )
-    (row,) = frame_of(records).to_dict("records")
-    assert (row["launches"], row["reason"]) == (3, "")
-
-
-def test_cases_keep_their_own_facts():
-    launches = {8: 5, 4: 7, 16: 1, 2: None}
-    records = (record(0, axes={"size": at}, facts=Facts(launches=n)) for at, n in launches.items())
-    found = frame_of(records).set_index("size")["launches"].to_dict()
-    assert found == pytest.approx({**launches, 2: math.nan}, nan_ok=True)
+def test_cases_keep_their_own_facts_and_what_was_replaced_contradicts_nobody():
+    given = [(8, 5), (4, 9), (16, 1), (4, 7), (2, None)]
+    records = (record(0, axes={"size": at}, facts=Facts(launches=n)) for at, n in given)
+    frame = frame_of(records).set_index("size")
+    known = frame["launches"].to_dict()
+    assert known == pytest.approx({8: 5, 4: 7, 16: 1, 2: math.nan}, nan_ok=True)
+    assert set(frame["reason"]) == {""}
 
 
 # Rows of comparisons
@@ -95,19 +89,21 @@ def test_precision_is_a_column_and_part_of_a_case_in_tables():
 # The long frame
 
 
-def test_the_long_frame_has_totals_kinds_and_trips(tmp_path):
-    write(tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(0, axes={"size": 9}))
-    frame = harness.program_facts(tmp_path)
+def test_the_long_frame_has_totals_kinds_and_trips_and_says_what_it_could_not_read(tmp_path):
+    path = write(
+        tmp_path, record(0, facts=FACTS), record(1, facts=FACTS), record(0, axes={"size": 9})
+    )
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.warns(HarnessWarning, match="1 corrupt"):
+        frame = harness.program_facts(tmp_path)
     assert of(frame) == {
-        ("launches", ""): 3,
-        ("flops", ""): 2,
-        ("temporary_bytes", ""): 0,
-        ("fusion_kinds", "loop"): 2,
-        ("fusion_kinds", "custom"): 1,
-        ("loop_trips", "0"): 8,
+        **{("launches", ""): 3, ("flops", ""): 2, ("temporary_bytes", ""): 0},
+        **{("fusion_kinds", "loop"): 2, ("fusion_kinds", "custom"): 1, ("loop_trips", "0"): 8},
     }
     assert set(frame["size"]) == {8}
     assert list(frame.columns) == [*COLUMNS[:6], "size", *COLUMNS[6:]]
+    with pytest.raises(UsageError, match="does not exist"):
+        harness.program_facts(tmp_path / "none")
 
 
 def test_in_the_long_frame_a_disagreement_or_an_unknown_trip_is_nan(tmp_path):
@@ -127,15 +123,6 @@ def test_the_long_frame_tells_comparisons_and_axes_named_like_a_column(tmp_path)
     assert of(frame, axis_kind="copy")["launches", ""] == 3
     assert of(frame, threads="one")["launches", ""] == 1
     assert frame[frame["threads"] == ""]["size"].iloc[0] == 4
-
-
-def test_the_long_frame_says_what_it_could_not_read(tmp_path):
-    path = write(tmp_path, record(0, facts=FACTS))
-    path.write_bytes(path.read_bytes() + b"{}\n")
-    with pytest.warns(HarnessWarning, match="1 corrupt"):
-        assert len(harness.program_facts(path)) == 6
-    with pytest.raises(UsageError, match="does not exist"):
-        harness.program_facts(tmp_path / "none")
 
 
 # From asv's trees, and as text

@@ -129,18 +129,22 @@ def test_the_interval_is_that_of_order_statistics(processes, interval):
     assert found == pytest.approx(interval or (math.nan, math.nan), nan_ok=True)
 
 
-def test_calibrated_is_the_median_of_each_process_s_own_ratio():
-    frame = frame_of(
+def test_calibrated_is_the_median_of_each_process_s_own_ratio_where_it_has_a_reference():
+    records = [
         record(
             n,
-            {"trace": [100.0 * speed], "execute": [30.0 * speed, 60.0 * speed]},
+            {"trace": [100.0 * speed], "execute": [30.0 * speed, 60.0 * speed], "own": [1.0]},
             reference_ns={"trace": 50.0 * speed, "execute": 1.0, "loop": 10.0 * speed},
         )
         for n, speed in enumerate([1.0, 2.0, 4.0])
-    )
-    assert row(frame, "trace")["calibrated"] == pytest.approx(2.0)
+    ]
+    records += [record(3, {"trace": [9.0]}), record(4, reference_ns={"trace": 0.0})]
+    frame = frame_of(records)
+    assert row(frame)["calibrated"] == pytest.approx(2.0)
+    assert row(frame)["n_processes"] == 5
     assert row(frame, "execute")["calibrated"] == pytest.approx(3.0)
     assert row(frame, "execute")["calibrated_samples"] == pytest.approx([3.0] * 3)
+    assert np.isnan(row(frame, "own")["calibrated"])
 
 
 def test_cpu_time_and_the_ids_of_processes_stand_in_the_order_of_samples():
@@ -157,24 +161,9 @@ def test_cpu_time_and_the_ids_of_processes_stand_in_the_order_of_samples():
     assert row(frame[frame.workload == "family.Other"])["processes"] == ["2", "1", ""]
 
 
-def test_calibrated_leaves_out_processes_without_a_reference():
-    known = {"reference_ns": {"trace": 5.0}}
-    frame = frame_of(
-        [
-            record(0, {"trace": [10.0], "own": [1.0]}, **known),
-            record(1, {"trace": [30.0]}, **known),
-            record(2, {"trace": [50.0]}),
-            record(3, {"trace": [50.0]}, reference_ns={"trace": 0.0}),
-        ]
-    )
-    assert row(frame)["calibrated"] == pytest.approx(4.0)
-    assert row(frame)["n_processes"] == 4
-    assert np.isnan(row(frame, "own")["calibrated"])
-
-
 def test_a_second_record_of_a_process_replaces_the_first(tmp_path):
-    write(tmp_path, record(0, {"trace": [1e9]}), record(1), record(0, {"trace": [3e9]}))
-    write(tmp_path, failed(1))
+    first, second = (record(0, {"trace": [at]}) for at in (1e9, 3e9))
+    write(tmp_path, first, record(1), second, failed(1))
     one = row(everything(tmp_path))
     assert one["samples"] == [3.0]
     assert one["reason"] == "1 of 2 processes failed: ValueError: no"
@@ -182,50 +171,45 @@ def test_a_second_record_of_a_process_replaces_the_first(tmp_path):
 
 def test_between_files_the_record_that_was_started_later_replaces_the_other(tmp_path):
     file = write(tmp_path, record(0, {"trace": [1e9]}, started_at_ms=2_000))
-    older = record(0, {"trace": [7e9]}, started_at_ms=1_000)
-    newer = record(0, {"trace": [3e9]}, started_at_ms=3_000)
-    Store(file.with_name("zz.jsonl")).append([older])
-    assert row(everything(tmp_path))["samples"] == [1.0]
-    Store(file.with_name("aa.jsonl")).append([newer])
-    assert row(everything(tmp_path))["samples"] == [3.0]
+    for name, trace, started_at_ms, expected in (("zz", 7e9, 1_000, 1.0), ("aa", 3e9, 3_000, 3.0)):
+        another = record(0, {"trace": [trace]}, started_at_ms=started_at_ms)
+        Store(file.with_name(f"{name}.jsonl")).append([another])
+        assert row(everything(tmp_path))["samples"] == [expected]
 
 
 # Failures, refusals, skips
 
 
 NO_TRACE = StageSamples(reason="pmap has no trace step")
-REFUSED = StageSamples(refused={"two compilations": 2, "a cache hit": 1})
+TWICE = StageSamples(refused={"two compilations": 2, "a cache hit": 1})
+ONCE = StageSamples(refused={"two compilations": 3})
 
 
 @pytest.mark.parametrize(
-    ("records", "stage", "expected"),
+    ("stage", "records", "expected"),
     [
         (
-            [*(record(n) for n in range(7)), failed(7, "RuntimeError: boom")],
-            "trace",
+            *("trace", [*(record(n) for n in range(7)), failed(7, "RuntimeError: boom")]),
             ("ok", "1 of 8 processes failed: RuntimeError: boom", 7),
         ),
         (
-            [
-                record(0, {"trace": [1.0], "compile": REFUSED}),
-                record(1, {"compile": StageSamples(refused={"two compilations": 3})}),
-            ],
-            "compile",
+            *(
+                "compile",
+                [record(0, {"trace": [1.0], "compile": TWICE}), record(1, {"compile": ONCE})],
+            ),
             ("refused", "6 samples refused: two compilations", 0),
         ),
         (
-            [record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})})],
-            "trace",
+            *("trace", [record(0, {"trace": StageSamples([1.0], refused={"a cache hit": 1})})]),
             ("ok", "1 sample refused: a cache hit", 1),
         ),
         (
-            [record(0, {"trace": NO_TRACE, "lower": [1.0]}), failed(1)],
-            "trace",
+            *("trace", [record(0, {"trace": NO_TRACE, "lower": [1.0]}), failed(1)]),
             ("skipped", "pmap has no trace step; 1 of 2 processes failed: ValueError: no", 0),
         ),
     ],
 )
-def test_a_row_says_what_became_of_its_processes_and_samples(records, stage, expected):
+def test_a_row_says_what_became_of_its_processes_and_samples(stage, records, expected):
     one = row(frame_of(records), stage)
     assert (one["status"], one["reason"], one["n_processes"]) == expected
     assert np.isnan(one["value"]) == (expected[2] == 0)
@@ -258,39 +242,33 @@ def test_a_record_that_could_not_find_its_case_does_not_hide_the_axes():
 # What cannot be used
 
 
-def test_a_missing_path_says_what_to_do(tmp_path):
+NEWER, LONG = encode(record(2, schema=SCHEMA + 1)), b"x" * 20_000 + b"\n"
+
+
+def test_a_path_without_results_gives_an_empty_frame_and_none_says_what_to_do(tmp_path):
+    with pytest.warns(HarnessWarning, match="no results in"):
+        frame = everything(tmp_path)
+    assert (frame.empty, list(frame.columns)) == (True, list(COLUMNS))
+    assert str(frame["started_at"].dtype).endswith("UTC]")
     with pytest.raises(UsageError, match=r"no results at .*nowhere.*Measure with `harness run`"):
         everything(tmp_path / "nowhere")
 
 
-def test_a_path_without_results_gives_an_empty_frame_with_all_columns(tmp_path):
-    with pytest.warns(HarnessWarning, match="no results in"):
-        frame = everything(tmp_path)
-    assert list(frame.columns) == list(COLUMNS)
-    assert frame.empty
-    assert str(frame["started_at"].dtype).endswith("UTC]")
-
-
 @pytest.mark.parametrize(
-    ("spoil", "kind", "said"),
+    ("kind", "said", "spoil"),
     [
-        (lambda one, two, last: one + two + last[:-20], "torn", "torn last line"),
+        ("torn", "torn last line", lambda one, two, last: one + two + last[:-20]),
         (
-            lambda one, two, last: one + two.replace(b"1000000", b"1000001") + last,
-            *("corrupt", "corrupt line"),
+            "corrupt",
+            "corrupt line",
+            lambda one, *two: one + b"".join(two).replace(b"1000", b"2000", 1),
         ),
-        (
-            lambda one, two, last: one + two + encode(record(2, schema=SCHEMA + 1)),
-            *("other_schema", "another schema version"),
-        ),
-        (
-            lambda one, two, last: one + b"x" * 20_000 + b"\n" + two,
-            *("corrupt", "a line longer than any record"),
-        ),
+        ("other_schema", "another schema version", lambda one, two, last: one + two + NEWER),
+        ("corrupt", "a line longer than any record", lambda one, two, last: one + LONG + two),
     ],
 )
 def test_a_line_that_cannot_be_used_is_counted_and_the_rest_is_read(
-    tmp_path, monkeypatch, spoil, kind, said
+    tmp_path, monkeypatch, kind, said, spoil
 ):
     monkeypatch.setattr("harness.records.files.MAX_LINE_BYTES", 4096)
     path = write(tmp_path, record(0), record(1), record(2))
@@ -304,32 +282,34 @@ def test_a_line_that_cannot_be_used_is_counted_and_the_rest_is_read(
     assert row(frame)["n_processes"] == 2
 
 
+FOREIGN = (
+    b"a,b\n1,2\n3,4\n",
+    b"\x89PNG\r\n\x1a\n\x00\x00",
+    b'{"other": 1}\n',
+    b"[1, 2",
+    b"\n\xff\n.",
+)
+
+
 @pytest.mark.parametrize(
-    "content",
+    ("contents", "kind", "said"),
     [
-        *(b"a,b\n1,2\n3,4\n", b"\x89PNG\r\n\x1a\n\x00\x00", b'{"other": 1}\n', b"[1, 2"),
-        b"\n\xff\xfe\n.",
+        (FOREIGN, "unreadable", "no records in it"),
+        ([encode(record())[:end] for end in (1, 9, 30)], "torn", "torn last line"),
     ],
 )
-def test_a_foreign_file_is_counted_once_and_an_empty_one_is_none(tmp_path, content):
+def test_a_foreign_file_is_counted_once_as_one_torn_record_is_and_an_empty_one_is_none(
+    tmp_path, contents, kind, said
+):
     file = write(tmp_path, record())
-    file.with_name("foreign.jsonl").write_bytes(content)
     file.with_name("empty.jsonl").touch()
-    with pytest.warns(HarnessWarning):
-        frame = everything(tmp_path)
-    said = {"unreadable": 1, "files": ["foreign.jsonl: no records in it"]}
-    assert frame.attrs["problems"] == asdict(Problems()) | said
-    assert len(frame) == 1
-
-
-def test_a_file_with_one_torn_record_is_torn_and_not_foreign(tmp_path):
-    path = write(tmp_path, record())
-    for end in (1, 9, 30):
-        path.write_bytes(encode(record())[:end])
+    for content in contents:
+        file.with_name("other.jsonl").write_bytes(content)
         with pytest.warns(HarnessWarning):
             frame = everything(tmp_path)
-        found = frame.attrs["problems"]
-        assert (found["torn"], found["unreadable"]) == (1, 0)
+        counted = {kind: 1, "files": [f"other.jsonl: {said}"]}
+        assert frame.attrs["problems"] == asdict(Problems()) | counted
+        assert len(frame) == 1
 
 
 def test_a_folder_in_the_place_of_a_file_is_unreadable(tmp_path):

@@ -16,16 +16,18 @@ from harness.frame.load import everything, frame_of
 from harness.records.schema import encode, to_raw
 from harness.scaffold.files import MERGED
 from harness.verdicts import compare_arms
-from harness.verdicts.history import history, series
 from tests.frame.trees import ENV, record, write, write_asv
 from tests.repositories import git
-from tests.verdicts.history.trees import nights
 
 HOST = {"cpu": "Small", "cores": 2, "ram_bytes": 8 * 2**30}
 
 
 def environment(device="cpu", **host):
     return to_raw({"device": device, "host": {**HOST, **host}})
+
+
+def other(**fields):
+    return record(environment=environment(cores=64), **fields)
 
 
 def rows(path):
@@ -100,40 +102,27 @@ def test_branches_of_two_machines_merge_but_for_asvs_list_of_unlike_benchmarks(
     assert rows(one / "results") == sorted(expected)
 
 
-def test_two_clones_on_one_machine_measure_the_same_and_merge(repository):
-    one, other = repository
-    for folder, first, slower in ((one, 0, 1), (other, 2, 3)):
+@pytest.mark.parametrize("torn", [b"", encode(record(9))[:100]])  # a killed writer has left it
+def test_two_clones_on_one_machine_measure_the_same_and_merge(repository, torn):
+    for folder, first, slower in zip(repository, (0, 2), (1, 3), strict=True):
         taken = (record(n, {"trace": [1e6 * slower]}) for n in range(first, first + 4))
-        write(folder / "results", *taken)
-    assert pulled(one, other)
-    frame = everything(one / "results")
+        path = write(folder / "results", *taken)
+        path.write_bytes(path.read_bytes() + torn * (slower == 1))
+    assert pulled(*repository)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        frame = everything(repository[0] / "results")
 
-    assert not any(frame.attrs["problems"].values())
+    assert ["left out: 1" in str(one.message) for one in said] == [True] * bool(torn)
+    problems = frame.attrs["problems"]
+    assert problems["torn"] + problems["corrupt"] == bool(torn)
     trace = frame[frame["stage"] == "trace"].iloc[0]
     # Processes 2 and 3 were measured twice: what stands later in the file counts.
     assert (trace["n_processes"], sorted(trace["samples"])) == (6, [0.001] * 2 + [0.003] * 4)
 
 
-def test_a_line_that_a_killed_writer_left_spoils_no_other_in_a_merge(repository):
-    one, other = repository
-    path = write(one / "results", record(0))
-    with path.open("ab") as handle:
-        handle.write(encode(record(9))[:100])
-    write(other / "results", record(1))
-    assert pulled(one, other)
-    with pytest.warns(HarnessWarning, match="left out: 1"):
-        frame = everything(one / "results")
-
-    assert frame.attrs["problems"]["torn"] + frame.attrs["problems"]["corrupt"] == 1
-    assert set(frame["n_processes"]) == {2}
-
-
 def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
-    write(
-        tmp_path,
-        record(0, environment=environment()),
-        record(0, environment=environment(cores=64), env="other"),
-    )
+    write(tmp_path, record(environment=environment()), other(env="other"))
     with pytest.warns(HarnessWarning, match=r"share the name 'box' \(cores 2 → 64\)") as caught:
         frame = everything(tmp_path)
     assert "HARNESS_MACHINE, or --machine" in str(caught[0].message)
@@ -144,26 +133,10 @@ def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
 
 def test_a_pool_of_alike_machines_may_share_a_name(tmp_path):
     alike = [environment(), environment(ram_bytes=8.2 * 2**30), environment(system="Linux 9")]
-    write(
-        tmp_path,
-        *(record(0, environment=e, env=str(n)) for n, e in enumerate(alike)),
-        record(0, target="gpu", environment=environment("NVIDIA H200")),
-        record(0, machine="rig", environment=environment(cores=64)),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert shared_names(everything(tmp_path)) == {}
-
-
-def test_a_history_is_cut_where_another_machine_takes_the_name():
-    slower = {4: {"environment": environment(cores=64)}}
-    frame = frame_of(nights([1.0] * 4 + [3.0] * 4, slower, environment=environment()))
-
-    assert history(frame).empty
-    cuts = history(frame, cuts=True)
-    assert cuts["change"].tolist() == ["incomparable"]
-    assert cuts["reason"].tolist() == ["another machine of this name: cores 2 → 64"]
-    assert series(frame)["piece"].tolist() == [0] * 4 + [1] * 4
+    pool = (record(environment=e, env=str(n)) for n, e in enumerate(alike))
+    on_gpu = record(target="gpu", environment=environment("NVIDIA H200"))
+    write(tmp_path, *pool, on_gpu, other(machine="rig"))
+    assert shared_names(everything(tmp_path)) == {}  # a warning would be an error
 
 
 HOUR_MS = 3_600_000

@@ -32,14 +32,8 @@ ANALYSES = {
     "means of all axes": lambda f: f.groupby("workload")[["size", "width", MIXED]].mean(),
     "texts of a mixed axis": lambda f: f[f["leaves_text"] == "host"],
     "a truth as a mask": lambda f: f[f["approximate"].fillna(False)],
-    "a pivot and a total": lambda f: f.pivot_table(
-        index="workload", columns="stage", values="value"
-    ).assign(total=lambda t: t.sum(axis=1)),
-    "groups of a mixed axis": lambda f: f.groupby([MIXED, "leaves_text"], dropna=False).size(),
-    "the slowest of each": lambda f: f.loc[f.groupby("workload")["value"].idxmax().dropna()],
     "dates": lambda f: f.set_index("started_at").sort_index()["value"].resample("D").count(),
     "one row per sample": lambda f: f.assign(s=f["samples"].map(json.loads)).explode("s")["s"],
-    "correlation": lambda f: f.select_dtypes("number").corr(),
     "compare with itself": lambda f: (f == f).sum().sum(),
     "missing values": lambda f: f.fillna({"size": 0, MIXED: 0}).isna().sum(),
     "codes of an environment": lambda f: f["environment"].map(json.loads).map(len).max(),
