@@ -1,5 +1,8 @@
 """A file is there whole, or as it was."""
 
+import os
+import stat
+
 import pytest
 
 from harness.errors import StoreError
@@ -25,12 +28,20 @@ def test_a_file_of_more_than_64_mib_is_not_read(tmp_path):
 
 
 @pytest.mark.parametrize(("mode", "content"), [("w", "größer\n"), ("wb", b"\x00\xff")])
-def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, mode, content):
+def test_a_file_is_replaced_whole_or_stays_as_it_was(tmp_path, monkeypatch, mode, content):
+    synced, sync = [], os.fsync
+
+    def noted(number):
+        synced.append(stat.S_ISDIR(os.fstat(number).st_mode))
+        sync(number)
+
+    monkeypatch.setattr(os, "fsync", noted)
     file = tmp_path / "new folder" / "file"
     with replaced(file, mode) as handle:
         handle.write(content)
     written = file.read_bytes()
     assert written == (content if mode == "wb" else content.encode())
+    assert synced == [False, True], "it is on the disk, and then its name is"
     with pytest.raises(KeyboardInterrupt), replaced(file, mode) as handle:  # noqa: PT012
         handle.write(content[:1])
         raise KeyboardInterrupt

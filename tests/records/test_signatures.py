@@ -1,6 +1,5 @@
 """Where signed results are wanted, nothing else is read, and the error says what is wrong."""
 
-import json
 import shutil
 import subprocess
 
@@ -12,7 +11,7 @@ from harness.errors import StoreError, UsageError
 from harness.fleet import shared
 from harness.records import signatures
 from harness.records.store import store_path
-from tests.frame.trees import record, write
+from tests.frame.trees import record, write, write_asv
 
 MACHINE = record().machine
 
@@ -85,11 +84,8 @@ def of_a_machine_inside(tree):
     signatures.sign(tree / "other", tree.with_name("own"))
 
 
-def of_another_machine_in_asv_s_words(tree):
-    result = {"commit_hash": "c" * 40, "env_name": "e", "date": 1, "python": "3.11", "version": 2}
-    result |= {"params": {"machine": "other"}, "requirements": {}, "env_vars": {}, "durations": {}}
-    result |= {"result_columns": ["result", "params"], "results": {"x.time_y": [[1.0], []]}}
-    (tree / MACHINE / "cccccccc-e.json").write_text(json.dumps(result))
+def of_a_machine_inside_by_asv(tree):
+    write_asv(tree, {"m.time_x": [[1.0]]}, params={"machine": "other"})
     signatures.sign(tree / MACHINE, tree.with_name("own"))
 
 
@@ -122,8 +118,8 @@ NOBODY = f"nobody who may sign for '{MACHINE}' has signed it"
         (lambda tree: signatures.sign(tree / MACHINE, tree.with_name("other")), NOBODY),
         (lambda tree: of_another_machine(tree, "other"), NOBODY.replace(MACHINE, "other")),
         (lambda tree: of_another_machine(tree, "own"), f"it is of the machine '{MACHINE}'"),
+        (of_a_machine_inside_by_asv, "it has results of the machine 'other'"),
         (of_a_machine_inside, f"it has a record of the machine '{MACHINE}'"),
-        (of_another_machine_in_asv_s_words, "it has results of the machine 'other'"),
     ],
 )
 def test_what_is_not_as_it_was_signed_is_refused_with_the_reason(tree, spoil, said):
