@@ -58,6 +58,7 @@ def test_floats_are_standard_normal(dtype):
     filled = np.asarray(inputs.fill(spec((10_000,), dtype))).astype(np.complex64)
     assert abs(filled.mean()) < 0.05
     assert filled.real.std() == pytest.approx(1, abs=0.05)
+    assert filled.imag.std() == pytest.approx(float(dtype == "complex64"), abs=0.05)
 
 
 def test_every_kind_of_leaf_is_filled_abstract_and_may_get_a_leading_axis():
