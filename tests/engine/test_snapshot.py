@@ -169,10 +169,10 @@ def test_the_copy_goes_after_an_interrupt_and_that_of_a_killed_run_with_the_next
     assert copies(project) == []
 
 
-def test_it_is_no_option_of_a_fleet():
-    done = harness("run", "--from-snapshot", "--on", "tcp://nowhere:1")
-    assert done.returncode == 2
-    assert "--from-snapshot does not work with --on" in done.stderr
+def test_it_is_no_option_of_a_fleet(command):
+    code, _, said = command("run", "--from-snapshot", "--on", "tcp://nowhere:1")
+    assert code == 2
+    assert "--from-snapshot does not work with --on" in said
 
 
 def test_the_project_of_a_folder_of_benchmarks_is_its_repository_or_the_folder_above(tmp_path):

@@ -36,16 +36,8 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         for index, case in enumerate(enumerate_cases(workload, ["cpu"]))
         if keep(case)
     ]
-    asked = Job(
-        source=Source("", ""),
-        target="cpu",
-        platforms="cpu",
-        cases=refs,
-        passes=passes,
-        base=base("cpu"),
-        backend=backend,
-        threads=threads,
-    )
+    about = {"source": Source("", ""), "target": "cpu", "platforms": "cpu", "base": base("cpu")}
+    asked = Job(**about, cases=refs, passes=passes, backend=backend, threads=threads)
     records = []
 
     def send(message):

@@ -43,13 +43,10 @@ def counted() -> list[dict]:
     """
     found = []
     for seed in ("0", "1"):
-        file = SUITES / "calls" / "added.py"
         variables = {**os.environ, "PYTHONHASHSEED": seed, "JAX_PLATFORMS": "cpu"}
-        command = [sys.executable, "-c", CODE, str(file), seed]
+        command = [sys.executable, "-c", CODE, str(SUITES / "calls" / "added.py"), seed]
         folder = Path(__file__).parents[2]
-        run = subprocess.run(
-            command, env=variables, cwd=folder, capture_output=True, text=True, check=False
-        )
+        run = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         found.append(json.loads(run.stdout))
     return found

@@ -432,40 +432,38 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def several():
     """What a process with two CPU devices found out; this process keeps the devices it has."""
+    variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
+    variables["JAX_ENABLE_COMPILATION_CACHE"] = "0"
     done = subprocess.run(
-        [sys.executable, "-c", SEVERAL],
-        env=os.environ
-        | {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2", "JAX_ENABLE_COMPILATION_CACHE": "0"},
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", SEVERAL], env=os.environ | variables, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def test_sharded_has_every_stage_and_inputs_lie_along_their_leading_axis(several):
+@pytest.mark.parametrize(
+    ("case", "stages", "places"),
+    [
+        ("Both sharded", CASE_STAGES[:-1], {"shard": [[2, 6], [2], [2]]}),
+        ("Scalar sharded", CASE_STAGES[:-1], {"shard": [[4], [], [1]]}),  # a scalar is replicated
+        ("Both pmap", CASE_STAGES[1:-1], {"shapes": [[2, 4, 6], [2, 4], [2, 4]]}),
+    ],
+)
+def test_what_is_on_several_devices_has_its_stages_shares_its_inputs_and_donates(
+    several, case, stages, places
+):
+    found = several[case]
+    assert found["refused"] == [{}, {}]
+    assert found["stages"] == [list(stages)] * 2
+    assert [missing["in_flight"] for missing in found["missing"]] == [in_flight.TOGETHER] * 2
+    assert found["devices"] == [2, 2, 2]
+    assert places.items() <= found.items()
+    assert found["donates"]
+    assert found["kept"] == [True, True, True]
+
+
+def test_what_devices_cannot_share_evenly_is_refused(several):
     assert several["devices"] == 2
-    shards = {"Both sharded": [[2, 6], [2], [2]], "Scalar sharded": [[4], [], [1]]}
-    for case, shard in shards.items():
-        assert several[case]["refused"] == [{}, {}]
-        assert several[case]["stages"] == [list(CASE_STAGES[:-1])] * 2
-        assert several[case]["missing"] == [{"in_flight": in_flight.TOGETHER}] * 2
-        assert several[case]["devices"] == [2, 2, 2]
-        assert several[case]["shard"] == shard  # a scalar is replicated
     assert several["odd"] == (
         "the leading axis of the input at [1] has 3 elements, which 2 devices cannot share evenly"
     )
-
-
-def test_pmap_has_every_stage_but_trace_and_adds_an_axis_of_devices(several):
-    assert several["Both pmap"]["refused"] == [{}, {}]
-    assert several["Both pmap"]["stages"] == [list(CASE_STAGES[1:-1])] * 2
-    assert several["Both pmap"]["shapes"] == [[2, 4, 6], [2, 4], [2, 4]]
-    assert several["Both pmap"]["devices"] == [2, 2, 2]
-
-
-@pytest.mark.parametrize("case", ["Both sharded", "Both pmap", "Scalar sharded"])
-def test_donation_holds_on_several_devices(several, case):
-    assert several[case]["donates"]
-    assert several[case]["kept"] == [True, True, True]
