@@ -22,9 +22,8 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import harness
 from harness.profiles.answer.findings import Finding, findings
@@ -42,14 +41,18 @@ CLOSE = 2 / 3
 VERDICTS = ("right", "close", "wrong", "unexplained", "changed")
 
 
-@dataclass(frozen=True)
-class Program:
+@functools.cache
+def table() -> dict[str, Any]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+class Program(NamedTuple):
     """A program, and what its first finding holds."""
 
     name: str
     run: str
     """Its file, from the folder of checkouts on, and its arguments. Modules of tests: by pytest."""
-    top: tuple[tuple[str, ...], ...]
+    top: Sequence[Sequence[str]]
     """Pieces of the first finding or its place, all of them. Of several findings that take much the
     same time, any may be the first. None: there is nothing to say."""
     limit_s: float = 300.0
@@ -82,16 +85,9 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
     folder, words = program.words(checkouts)
     with tempfile.TemporaryDirectory() as out:
         profiled = [sys.executable, "-P", "-m", "harness", "profile", "-o", out, "--", python]
-        environment = {**os.environ, **SURROUNDINGS}
+        options = {"cwd": folder, "env": {**os.environ, **SURROUNDINGS}, "timeout": program.limit_s}
         try:
-            done = subprocess.run(
-                [*profiled, *words],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=program.limit_s,
-            )
+            done = subprocess.run([*profiled, *words], capture_output=True, text=True, **options)
         except subprocess.TimeoutExpired:
             return "changed", f"ran for more than {program.limit_s:.0f} s"
         if done.returncode:
@@ -134,20 +130,12 @@ def python_of(checkouts: Path, release: str) -> str:
     return str(folder / "bin" / "python")
 
 
-@functools.cache
-def table() -> dict[str, Any]:
-    """Return programs.toml."""
-    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
-
-
 def programs(names: list[str]) -> list[Program]:
     """Return the programs of these names, or all."""
-    rows = table()["program"]
-    listed = {row["name"]: Program(**{**row, "top": tuple(map(tuple, row["top"]))}) for row in rows}
+    listed = {row["name"]: Program(**row) for row in table()["program"]}
     if unknown := [name for name in names if name not in listed]:
-        raise SystemExit(
-            f"no program {unknown[0]!r} in {TABLE.name}; there are {', '.join(listed)}"
-        )
+        known = ", ".join(listed)
+        raise SystemExit(f"no program {unknown[0]!r} in {TABLE.name}; there are {known}")
     return [listed[name] for name in names or listed]
 
 
@@ -169,14 +157,12 @@ def main() -> None:
         for program in chosen:
             what, said = judged(program, checkouts, python)
             counts[release, what] += 1
-            print(f"{release:10}{what:12}{program.name:28}{said}", flush=True)
             if what == "wrong":
-                expected = " or ".join(", ".join(pieces) for pieces in program.top)
-                print(f"{'':22}{'expected':28}{expected or 'nothing'}", flush=True)
+                said += f"; expected {' or '.join(map(', '.join, program.top)) or 'nothing'}"
+            print(f"{release:10}{what:12}{program.name:28}{said}", flush=True)
     for release in options.release or releases:
         print(f"jax {release}:", ", ".join(f"{counts[release, what]} {what}" for what in VERDICTS))
-    wrong = sum(number for (_, what), number in counts.items() if what == "wrong")
-    sys.exit(min(wrong, 100))
+    sys.exit(min(sum(counts[release, "wrong"] for release in releases), 100))
 
 
 if __name__ == "__main__":

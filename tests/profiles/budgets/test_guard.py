@@ -2,12 +2,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import gc
 import pickle
 import re
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -48,20 +47,18 @@ def _nothing_stays():
 
 @pytest.fixture
 def loss():
-    @functools.partial(jax.jit, static_argnames="steps")
     def loss(x, steps):
         return x * steps
 
-    return loss
+    return jax.jit(loss, static_argnames="steps")
 
 
 @pytest.fixture
 def step():
-    @jax.jit
     def step(x):
         return x + 1
 
-    return step
+    return jax.jit(step)
 
 
 def test_over_the_budget_the_error_names_function_and_call_site_in_any_process(loss):
@@ -73,10 +70,8 @@ def test_over_the_budget_the_error_names_function_and_call_site_in_any_process(l
         train()
     text = str(caught.value)
     line = loss.__wrapped__.__code__.co_firstlineno
-    assert re.match(
-        r"5 compiles, and harness\.budget at test_guard\.py:\d+ allows 2 \(max_compiles = 2\)\.",
-        text,
-    )
+    where = r"harness\.budget at test_guard\.py:\d+"
+    assert re.match(rf"5 compiles, and {where} allows 2 \(max_compiles = 2\)\.", text)
     assert f"test_guard.py:{line}) was compiled 5 times" in text
     assert re.search(r"called at \S*test_guard\.py:\d+ in \S*train: ", text)
     (over,) = caught.value.over
@@ -233,10 +228,8 @@ def test_budgets_lie_in_each_other(step):
 
 
 def test_all_threads_count(step):
-    with exceeded(max_compiles=0):
-        thread = threading.Thread(target=step, args=(ones(3),))
-        thread.start()
-        thread.join()
+    with exceeded(max_compiles=0), ThreadPoolExecutor() as pool:
+        pool.submit(step, ones(3))
 
 
 def test_a_coroutine_is_awaited(step):
@@ -270,7 +263,6 @@ def test_inside_a_traced_function_nothing_can_be_counted():
         ({"max_compiles": 10**400}, "expected a whole number, 0 or more"),
         ({"max_compiles": True}, "max_compiles is True; expected a whole number"),
         ({"max_traces": 1.5}, r"max_traces is 1\.5; expected a whole number"),
-        ({"max_traces": "3"}, "max_traces is '3'; expected a whole number"),
         ({"max_compile_seconds": float("nan")}, "is nan; expected a number of seconds"),
         ({"max_compile_seconds": "1 s"}, "is '1 s'; expected a number of seconds"),
         ({"warm_up": -1}, "warm_up is -1; expected how many calls are free"),
