@@ -1,18 +1,26 @@
 """`harness ir`: what is built, in which process, and what becomes of failures."""
 
 import os
+import re
+import shlex
+from pathlib import Path
 
 import psutil
 import pytest
 from rich.console import Console
 
+from harness.cli import ir as cli_ir
 from harness.cli import output
 from harness.declare import discovery
-from harness.ir import build
+from harness.errors import UsageError
+from harness.ir import build, comparison
 from harness.program import difference
 from harness.program.facts import BUILT, Facts
 from tests.ir import waves
+from tests.sweeps import SUITES
 
+ROOT = Path(__file__).parents[2]
+FIRST = ("size=8", "axes=(0,)")
 ONE = ("--case", "size=8", "--case", "axes=(0,)")
 
 
@@ -23,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def harness(command, folder):
-    return lambda *arguments: command(*arguments, "--benchmarks", folder)
+    return lambda name, *arguments: command(name, "--benchmarks", folder, *arguments)
 
 
 def job(folder, name, *choices, stage="hlo", **options):
@@ -44,13 +52,12 @@ def test_each_stage_is_built_so_far_and_no_further_with_places_only_on_demand(
     folder, stage, beginning, part, steps
 ):
     seen = []
-    choices = ("size=8", "axes=(0,)")
-    plain = build.build(job(folder, "Wave", *choices, stage=stage), seen.append).text
+    plain = build.build(job(folder, "Wave", *FIRST, stage=stage), seen.append).text
     assert plain.startswith(beginning)
     assert part in plain
     assert "waves.py" not in plain
     assert seen == ["import", "inputs", "trace", "lower", "compile", "text"][:steps]
-    located = build.build(job(folder, "Wave", *choices, stage=stage, located=True)).text
+    located = build.build(job(folder, "Wave", *FIRST, stage=stage, located=True)).text
     assert "waves.py" in located
 
 
@@ -143,6 +150,7 @@ def test_output_goes_to_a_file(harness, tmp_path):
     [
         (["Nope"], 2, "No workload matches 'Nope'. There are: waves.Wave"),
         (["[.]W"], 2, "'[.]W' matches 2 workloads; name one of waves.Wave, waves.Wide"),
+        (["Gone", "--benchmarks", SUITES / "broken"], 2, "wrong.py: importing it raised"),
         (["Wave", "--stage", "llvm"], 2, "There are: jaxpr, stablehlo, hlo."),
         (["Wave", *ONE, "--target", "npu"], 2, "No target is called 'npu'"),
         (["Elsewhere"], 4, "Target 'tpu': "),
@@ -157,3 +165,92 @@ def test_what_cannot_be_is_said_before_anything_is_built(harness, arguments, cod
     assert (found, out) == (code, "")
     assert text in said
     assert "Traceback" not in said
+
+
+# --- which case is meant --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wave(folder):
+    return discovery.one_workload("Wave", folder)
+
+
+def test_several_cases_are_listed_and_each_line_selects_just_its_own(wave):
+    with pytest.raises(UsageError) as caught:
+        build.one_case(wave)
+    heading, *lines = str(caught.value).splitlines()
+    assert heading == "waves.Wave has 4 such cases; add one of"
+    found = [build.one_case(wave, shlex.split(line)[1::2]) for line in lines]
+    assert [case.axes for case in found] == [
+        {"size": size, "axes": axes} for size in (8, 16) for axes in ((0,), (0, 1))
+    ]
+
+
+def test_only_axes_that_are_still_open_are_listed_and_a_long_list_is_cut(wave, monkeypatch):
+    with pytest.raises(UsageError, match=r"--case 'axes=\(0,\)'\n  --case 'axes=\(0, 1\)'$"):
+        build.one_case(wave, ["size=8"])
+    monkeypatch.setattr(build, "LISTED", 3)
+    with pytest.raises(UsageError, match=r"size=16 --case 'axes=\(0,\)'\n  ... and 1 more$"):
+        build.one_case(wave)
+
+
+@pytest.mark.parametrize(
+    ("choices", "options", "transform", "target"),
+    [
+        ([], {}, "forward", "cpu"),
+        ([], {"transform": "gradient"}, "gradient", "cpu"),
+        (["transform=vmap"], {}, "vmap", "cpu"),
+        (["target=gpu"], {}, "forward", "gpu"),
+        ([], {"target": "tpu"}, "forward", "tpu"),
+    ],
+)
+def test_any_transform_and_target_may_be_asked_for(wave, choices, options, transform, target):
+    case = build.one_case(wave, [*FIRST, *choices], **options)
+    assert (case.transform, case.target) == (transform, target)
+    assert case.axes == {"size": 8, "axes": (0,)}
+
+
+@pytest.mark.parametrize(
+    ("choices", "options", "text"),
+    [
+        (["size=9"], {}, r"No case has size=9\. The axes and their values: size: 16, 32, 8;"),
+        (["length=9"], {}, r"No case has length=9\. The axes"),
+        (["size"], {}, r"expected AXIS=VALUE"),
+        (["size=32", "axes=(0,)"], {}, r"skips size=32, axes=\(0,\): thirty-two is too many"),
+        ([*FIRST, "transform=grad"], {}, r"No transform is called 'grad'"),
+        ([*FIRST, "transform=vmap"], {"transform": "gradient"}, r"no case with .* transform=vmap"),
+    ],
+)
+def test_what_there_is_not_is_refused_with_what_there_is(wave, choices, options, text):
+    with pytest.raises(UsageError, match=text):
+        build.one_case(wave, choices, **options)
+
+
+def test_a_changed_case_keeps_what_is_not_changed_and_takes_tuples(wave):
+    case = build.one_case(wave, FIRST, transform="gradient")
+    changed = build.changed(wave, case, "axes=(0, 1),size=16")
+    assert changed.axes == {"size": 16, "axes": (0, 1)}
+    assert changed.transform == "gradient"
+    with pytest.raises(UsageError, match=r"No case has size=9"):
+        build.changed(wave, case, "size=9")
+
+
+@pytest.mark.parametrize("what", ["yesterday", "day:before", "commit:", "records"])
+def test_an_unknown_comparison_lists_the_known_ones(what):
+    with pytest.raises(UsageError, match=rf"--diff '{what}': expected one of\n  case:AXIS=VALUE"):
+        comparison.parse(what)
+
+
+def test_every_example_of_the_help_means_one_case_of_the_benchmarks():
+    examples = re.findall(r"^  harness ir (.*?)(?:  .*)?$", cli_ir.ir.help, re.M)
+    assert len(examples) > 10
+    for example in examples:
+        pattern, *words = shlex.split(example)
+        options = dict(zip(words[::2], words[1::2], strict=False))
+        workload = discovery.one_workload(pattern, ROOT / "benchmarks")
+        case = build.one_case(
+            workload, [options["--case"]] if "--case" in options else [], options.get("--transform")
+        )
+        kind, rest = comparison.parse(options.get("--diff", "commit:HEAD"))
+        if kind == "case":
+            build.changed(workload, case, rest)
