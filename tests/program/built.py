@@ -6,8 +6,6 @@ TARGET is `cpu`, `gpu:h200` or `tpu:v5e`; the latter two are compile-only. Print
 program to its `facts` and its `opcodes`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Programs whose shape on an accelerator is known, as functions of jax arrays and their specs."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 from jax import lax

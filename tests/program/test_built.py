@@ -6,8 +6,6 @@ several. For `scan` it says 4 launches in each of 256 iterations and 4 more, one
 loop itself.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from harness.targets import registry
@@ -77,9 +75,14 @@ def test_all_programs_are_read_as_some_of_them_are():
     assert {name: built[name]["facts"]["launches"] for name in LAUNCHES} == LAUNCHES
 
 
-def test_launches_on_h200(on_h200):
-    launches = {name: program["facts"]["launches"] for name, program in on_h200.items()}
-    assert launches == {name: LAUNCHES[name] for name in QUICK}
+def test_launches_loops_and_memory_on_h200(on_h200):
+    facts = {name: program["facts"] for name, program in on_h200.items()}
+    assert {name: one["launches"] for name, one in facts.items()} == {
+        name: LAUNCHES[name] for name in QUICK
+    }
+    assert facts["scan"]["loop_trips"] == [256]
+    # The scores of attention are written out.
+    assert facts["attention"]["temporary_bytes"] >= 2 * 8 * 16 * 1024**2 * 4
 
 
 @pytest.mark.parametrize("name", BYTES)
@@ -104,26 +107,15 @@ def test_fusions_are_read_by_kind(target, name, kinds, request):
     assert request.getfixturevalue(target)[name]["facts"]["fusion_kinds"] == kinds
 
 
-def test_the_scores_of_attention_are_written_out(on_h200):
-    assert on_h200["attention"]["facts"]["temporary_bytes"] >= 2 * 8 * 16 * 1024**2 * 4
-
-
-def test_the_loop_of_a_scan_is_known_in_length_but_on_a_tpu(on_h200, on_tpu):
-    # XLA:TPU writes no trip count, so that `launches` counts the body once.
-    assert on_h200["scan"]["facts"]["loop_trips"] == [256]
-    assert on_tpu["scan"]["facts"]["loop_trips"] == [None]
-    assert on_tpu["scan"]["facts"]["launches"] < 20
-
-
-def test_cost_and_memory_of_a_tpu_program_are_known(on_tpu):
+def test_cost_and_memory_of_a_tpu_program_are_known_and_copies_beside_it_count_once(on_tpu):
     for program in on_tpu.values():
         facts = program["facts"]
         assert facts["flops"] > 0 or facts["bytes_accessed"] > 0
         assert facts["code_bytes"] > 0
         assert facts["launches"] > 0
-
-
-def test_copies_that_run_beside_the_program_count_once(on_tpu):
+    # XLA:TPU writes no trip count, so that `launches` counts the body once.
+    assert on_tpu["scan"]["facts"]["loop_trips"] == [None]
+    assert on_tpu["scan"]["facts"]["launches"] < 20
     program = on_tpu["stencil_set"]
     assert {"copy-start", "copy-done"} <= set(program["opcodes"])
     assert program["facts"]["launches"] < program["facts"]["hlo_instructions"]
