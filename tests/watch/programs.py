@@ -1,7 +1,5 @@
 """Programs run under a profile, in processes of their own, and what was recorded of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -31,9 +29,10 @@ def profiled(*words, folder, **options):
     return done, read(folder)
 
 
-def followed(code, folder, *arguments):
-    """Run a text as a program, without the command around it; return its code and its profile."""
-    ran = programs.run_profiled([sys.executable, "-c", code, *arguments], folder, 25)
+def followed(folder, *words, sample_ms=25):
+    """Run a program without the command around it; return its code and its profile."""
+    command = [sys.executable, *map(str, words)]
+    ran = programs.run_profiled(command, programs.new_folder(folder), sample_ms)
     assert ran.complete
     return ran.code, read(folder)
 

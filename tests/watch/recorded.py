@@ -1,7 +1,5 @@
 """Builds of a piece of a program, and lines of a log; light, for processes of their own as well."""
 
-from __future__ import annotations
-
 import harness
 from harness.profiles.log_reader import read_folder
 from harness.watch import events
@@ -38,6 +36,13 @@ def named(found, name):
     return [built for built in found if built.function.name == name]
 
 
+def of_a_library(text, **names):
+    """Return a value whose repr, a library's, returns an expression; the user's is not called."""
+    source = f"class Value:\n    def __repr__(self):\n        return {text}"
+    exec(compile(source, "/x/site-packages/library.py", "exec"), names)
+    return names["Value"]()
+
+
 STARTED = events.Started(
     events.SCHEMA, 7, 1, "host", "context", ("p.py",), "/", "3.13", 1.0, 5, 4, 2, 1
 )
@@ -51,6 +56,15 @@ def opened(folder):
     writer = Writer(folder)
     writer.open()
     writer.write(STARTED)
+    return writer
+
+
+def written(folder, *lines):
+    """Return the closed writer of a log with these lines behind the first."""
+    writer = opened(folder)
+    for line in lines:
+        writer.write(line)
+    writer.close()
     return writer
 
 

@@ -1,7 +1,5 @@
 """What is written down of arguments and settings: all that JAX's caches look at, and no more."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import functools
@@ -19,67 +17,40 @@ from harness.watch import statics, structures
 from harness.watch.events import LONGEST_VALUE
 from harness.watch.statics import MOST_KEPT, Numbers
 from harness.watch.structures import structure_text
-from tests.watch.recorded import builds
+from tests.watch.recorded import builds, of_a_library
 
 X = np.ones(3, np.float32)
-
-
-def leaves(function, *args, **kwargs):
-    (built,) = builds(lambda: jax.jit(function)(*args, **kwargs))
-    return built.arguments.leaves
 
 
 def test_leaves_are_named_in_the_users_words():
     def f(x, params, *rest, scale):
         return x
 
-    found = leaves(f, X, {"w": [X, 1.0]}, 2, scale=np.int16(3))
-    assert [leaf.path for leaf in found] == [
-        "x",
-        "params['w'][0]",
-        "params['w'][1]",
-        "rest[0]",
-        "scale",
-    ]
-    assert [(leaf.aval, leaf.weak, leaf.kind) for leaf in found] == [
-        ("float32[3]", False, "numpy.ndarray"),
-        ("float32[3]", False, "numpy.ndarray"),
-        ("float32[]", True, "float"),
-        ("int32[]", True, "int"),
-        ("int16[]", False, "numpy.int16"),
+    (built,) = builds(lambda: jax.jit(f)(X, {"w": [X, 1.0]}, 2, scale=np.int16(3)))
+    assert [(one.path, one.aval, one.weak, one.kind) for one in built.arguments.leaves] == [
+        ("x", "float32[3]", False, "numpy.ndarray"),
+        ("params['w'][0]", "float32[3]", False, "numpy.ndarray"),
+        ("params['w'][1]", "float32[]", True, "float"),
+        ("rest[0]", "int32[]", True, "int"),
+        ("scale", "int16[]", False, "numpy.int16"),
     ]
 
 
 def test_the_tree_tells_a_keyword_from_a_position():
-    def f(x, y):
-        return y
-
-    jitted = jax.jit(f)
-
-    def run():
-        jitted(X, {"a": X, "b": None})
-        jitted(X, y=X)
-
-    trees = [built.arguments.tree for built in builds(run) if built.arguments]
+    jitted = jax.jit(lambda x, y: y)
+    found = builds(lambda: [jitted(X, {"a": X, "b": None}), jitted(X, y=X)])
+    trees = [built.arguments.tree for built in found if built.arguments]
     assert trees == ["x, y: {'a': *, 'b': None}", "x, y="]
 
 
 def test_placement_is_seen_where_jax_sees_it():
     device = jax.devices()[0]
-    mesh = Mesh(np.array([device]), ("i",))
-    square = np.ones((2, 3), np.float32)
-    layout = Format(Layout((1, 0)), SingleDeviceSharding(device))
-    free = jnp.asarray(square)
-    committed = jax.device_put(square, device)
-    sharded = jax.device_put(square, NamedSharding(mesh, PartitionSpec("i")))
-    turned = jax.device_put(square, layout)
-    jitted = jax.jit(lambda x: x + 1)
-
-    def run():
-        for x in (free, committed, sharded, turned):
-            jitted(x)
-
-    found = [built.arguments.leaves[0] for built in builds(run) if built.arguments]
+    sharded = NamedSharding(Mesh(np.array([device]), ("i",)), PartitionSpec("i"))
+    turned = Format(Layout((1, 0)), SingleDeviceSharding(device))
+    square, jitted = jnp.ones((2, 3)), jax.jit(lambda x: x + 1)
+    given = [square, *(jax.device_put(square, place) for place in (device, sharded, turned))]
+    made = builds(lambda: [jitted(x) for x in given])
+    found = [built.arguments.leaves[0] for built in made if built.arguments]
     assert [leaf.committed for leaf in found] == [False, True, True, True]
     assert found[2].sharding == "NamedSharding(P('i',); i=1 auto) on cpu:0"
     assert [leaf.layout for leaf in found] == ["", "", "", "(1, 0)"]
@@ -116,19 +87,8 @@ def test_flags_of_the_environment_are_seen(monkeypatch):
 
 
 def test_a_new_function_object_and_a_new_jit_have_new_numbers():
-    def make():
-        return lambda x: x + 1
-
-    same = make()
-
-    def run():
-        jax.jit(make())(X)
-        jax.jit(make())(X)
-        jitted = jax.jit(same)
-        jitted(X)
-        jitted(np.ones(4, np.float32))
-
-    found = builds(run)
+    first, second, third = (jax.jit(function) for function in [lambda x: x + 1 for _ in range(3)])
+    found = builds(lambda: [first(X), second(X), third(X), third(np.ones(4, np.float32))])
     objects = [built.line.object for built in found]
     assert len(set(objects)) == 3
     assert objects[2] == objects[3]
@@ -145,9 +105,13 @@ class Plain:
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Hashed by content."""
+    """Hashed by content; may be called, and says where its functions stand."""
 
     width: int
+    act: Any = None
+
+    def __call__(self):
+        """Be a model."""
 
 
 class Hostile:
@@ -161,58 +125,6 @@ class Hostile:
 
     def __repr__(self):
         raise RuntimeError("no")
-
-
-def one(value):
-    return statics.static("n", value, Numbers())
-
-
-def test_types_are_told_apart():
-    found = [one(value) for value in (1, True, 1.0, np.int64(1))]
-    assert [(s.type, s.value) for s in found[:3]] == [
-        ("int", "1"),
-        ("bool", "True"),
-        ("float", "1.0"),
-    ]
-    assert found[3].type == "numpy.int64"
-
-
-def test_equal_values_have_one_number_and_equal_looking_ones_do_not():
-    numbers = Numbers()
-
-    def number(value):
-        return statics.static("n", value, numbers).object
-
-    assert number((1, 2)) == number((1, 2)) != number((1, 3))
-    assert number(Options(1)) == number(Options(1)) != number(Options(2))
-    first, second = Plain(), Plain()
-    assert number(first) == number(first) != number(second)
-    assert number("a" * 300) == number("a" * 300) != number("a" * 299 + "b")
-    assert number(3) == 0
-
-
-def test_a_hostile_value_does_no_harm():
-    found = one(Hostile())
-    assert found.value == "<Hostile>"
-    assert found.object
-    assert len(one([[list(range(10_000))] * 1_000] * 1_000).value) <= LONGEST_VALUE
-    assert one(np.ones((1_000, 1_000))).value == "<numpy.ndarray float64[1000, 1000]>"
-    assert one(Plain()).value.startswith("<")
-    assert "0x" not in one((Plain(), object())).value
-    (built,) = builds(lambda: jax.jit(lambda x, how: x, static_argnums=1)(X, Hostile()))
-    assert built.arguments.statics[0].value == "<Hostile>"
-
-
-def test_a_slow_repr_of_a_library_is_asked_once(monkeypatch):
-    asked = []
-    source = "def __repr__(self):\n    asked.append(1)\n    return 'slow'"
-    names = {"asked": asked}
-    exec(compile(source, "/x/site-packages/slow.py", "exec"), names)
-    slow = type("Slow", (), {"__repr__": names["__repr__"]})
-    monkeypatch.setattr(structures, "SLOW_S", -1.0)
-    assert one(slow()).value == "slow"
-    assert one(slow()).value.startswith("<")
-    assert len(asked) == 1
 
 
 class Silent:
@@ -238,15 +150,6 @@ class Pair(NamedTuple):
     inside: Any
 
 
-def test_no_repr_of_the_users_is_called_for_static_values():
-    assert one(Silent(3)).value == "Silent(width=3, inside=None)"
-    assert one((Silent(3, Options(4)), Pair(5, Silent(6)))).value == (
-        "(Silent(width=3, inside=Options(width=4)), Pair(width=5, inside=Silent(width=6, "
-        "inside=None)))"
-    )
-    assert one(functools.partial(max, Silent(3))).value.startswith("functools.partial(")
-
-
 @functools.partial(jax.tree_util.register_dataclass, data_fields=["w"], meta_fields=["rate", "by"])
 @dataclasses.dataclass
 class Layer:
@@ -257,29 +160,6 @@ class Layer:
     rate: float
 
 
-def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
-    def text(value):
-        return structure_text(jax.tree.structure(value))
-
-    layer = Layer(X, Silent(3), 0.5)
-    assert text({"a": [layer, None]}) == (
-        "{'a': [CustomNode(Layer[(rate=0.5, by=Silent(width=3, inside=None))], [*]), None]}"
-    )
-    for plain in (
-        (X,),
-        (X, [X, {}]),
-        {"w": X, "b": ()},
-        Pair(X, X),
-        X,
-        collections.OrderedDict(a=X),
-    ):
-        tree = jax.tree.structure(plain)
-        assert f"PyTreeDef({text(plain)})" == str(tree)
-    (first, second) = builds(lambda: [jax.jit(total)(Layer(X, Silent(3), r)) for r in (0.5, 0.6)])
-    assert "rate=0.6" in second.arguments.tree
-    assert first.arguments.tree != second.arguments.tree
-
-
 @functools.partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["token"])
 @dataclasses.dataclass(frozen=True)
 class Account:
@@ -288,47 +168,104 @@ class Account:
     token: str = dataclasses.field(repr=False)
 
 
+def line_of_this():
+    """Be a static argument."""
+
+
+PLACE = f"<line_of_this at {__file__}:{line_of_this.__code__.co_firstlineno}>"
+
+
+def one(value):
+    return statics.static("n", value, Numbers())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "text"),
+    [
+        (1, "int", "1"),
+        (True, "bool", "True"),
+        (1.0, "float", "1.0"),
+        (np.int64(1), "numpy.int64", "np.int64(1)"),
+        (np.ones((1_000, 1_000)), "numpy.ndarray", "<numpy.ndarray float64[1000, 1000]>"),
+        (jnp.float32, "", "<class 'jax.numpy.float32'>"),
+        (jnp.bfloat16, "", "<class 'jax.numpy.bfloat16'>"),
+        (Hostile(), "Hostile", "<Hostile>"),
+        (line_of_this, "function", PLACE),
+        # No repr of the user's is called.
+        (Silent(3), "Silent", "Silent(width=3, inside=None)"),
+        (
+            (Silent(3), Pair(5, Silent(6))),
+            "tuple",
+            "(Silent(width=3, inside=None), Pair(width=5, inside=Silent(width=6, inside=None)))",
+        ),
+        ([Account("s3cret")], "list", "[Account(token=<not shown>)]"),
+        (Options(4, line_of_this), "Options", f"Options(width=4, act={PLACE})"),
+    ],
+)
+def test_a_static_value_is_given_by_its_type_and_what_it_holds(value, kind, text):
+    found = one(value)
+    assert found.value == text
+    assert kind in found.type
+
+
+def test_a_text_has_no_address_and_an_end():
+    assert one(Plain()).value.startswith("<")
+    assert "0x" not in one((Plain(), object())).value
+    assert one(functools.partial(max, Silent(3))).value.startswith("functools.partial(")
+    assert len(one([[list(range(10_000))] * 1_000] * 1_000).value) <= LONGEST_VALUE
+
+
+def test_equal_values_have_one_number_and_equal_looking_ones_do_not():
+    numbers = Numbers()
+
+    def number(value):
+        return statics.static("n", value, numbers).object
+
+    assert number((1, 2)) == number((1, 2)) != number((1, 3))
+    assert number(Options(1)) == number(Options(1)) != number(Options(2))
+    first, second = Plain(), Plain()
+    assert number(first) == number(first) != number(second)
+    assert number("a" * 300) == number("a" * 300) != number("a" * 299 + "b")
+    assert number(3) == 0
+    assert number(Hostile())
+    (built,) = builds(lambda: jax.jit(lambda x, how: x, static_argnums=1)(X, Hostile()))
+    assert built.arguments.statics[0].value == "<Hostile>"
+
+
+def test_a_slow_repr_of_a_library_is_asked_once(monkeypatch):
+    slow = of_a_library("f'slow {next(asked)}'", asked=iter(range(9)))
+    monkeypatch.setattr(structures, "SLOW_S", -1.0)
+    assert one(slow).value == "slow 0"
+    assert one(type(slow)()).value.startswith("<")
+    assert repr(slow) == "slow 1"  # nobody asked meanwhile
+
+
+def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
+    def text(value):
+        return structure_text(jax.tree.structure(value))
+
+    layer = Layer(X, Silent(3), 0.5)
+    assert text({"a": [layer, None]}) == (
+        "{'a': [CustomNode(Layer[(rate=0.5, by=Silent(width=3, inside=None))], [*]), None]}"
+    )
+    ordered = collections.OrderedDict(a=X)
+    for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, Pair(X, X), X, ordered):
+        tree = jax.tree.structure(plain)
+        assert f"PyTreeDef({text(plain)})" == str(tree)
+    jitted = jax.jit(lambda layer: layer.w * layer.rate)
+    first, second = builds(lambda: [jitted(Layer(X, Silent(3), rate)) for rate in (0.5, 0.6)])
+    assert "rate=0.6" in second.arguments.tree
+    assert first.arguments.tree != second.arguments.tree
+
+
 def test_what_a_dataclass_keeps_out_of_its_repr_is_not_shown_and_told_apart():
     assert "s3cret" not in structure_text(jax.tree.structure(Account("s3cret")))
-    assert one([Account("s3cret")]).value == "[Account(token=<not shown>)]"
     jitted = jax.jit(lambda x, account: x * 2, static_argnums=1)
     found = builds(lambda: [jitted(X, Account(token)) for token in ("s3cret", "another")])
     ((_, first), (_, second)) = (build.arguments.statics for build in found)
     assert first.name == "account.token"
     assert first.value == second.value == "<not shown>"
     assert first.object != second.object
-
-
-def total(layer):
-    """Be jitted."""
-    return layer.w * layer.rate
-
-
-def test_a_static_function_is_given_by_its_place():
-    assert one(line_of_this).value.startswith(f"<line_of_this at {__file__}:")
-
-
-def line_of_this():
-    """Be a static argument."""
-
-
-def test_a_model_that_equals_another_is_given_by_what_it_holds():
-    @dataclasses.dataclass(frozen=True)
-    class Model:
-        width: int
-        act: Any = line_of_this
-
-        def __call__(self):
-            """Be a model."""
-
-    first, second = one(Model(1)).value, one(Model(2)).value
-    assert "width=1" in first
-    assert "width=2" in second
-    assert "0x" not in first
-    assert [one(kind).value for kind in (jnp.float32, jnp.bfloat16)] == [
-        "<class 'jax.numpy.float32'>",
-        "<class 'jax.numpy.bfloat16'>",
-    ]
 
 
 def test_equal_functions_have_one_number_while_the_first_lives():

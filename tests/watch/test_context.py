@@ -1,8 +1,8 @@
 """`with harness.profile() as p:` wherever it stands."""
 
-from __future__ import annotations
-
 import os
+import shutil
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -103,19 +103,14 @@ def test_a_folder_may_hold_the_files_of_others(tmp_path):
 
 def test_files_that_go_away_are_borne_and_hide_no_error_of_the_program(tmp_path):
     def program():
-        with harness.profile(tmp_path / "p") as profile:
-            build("seen")
-            profiles.append(profile)
-            assert names(profile) == ["seen"]
-            for file in (tmp_path / "p").iterdir():
-                file.unlink()
-            (tmp_path / "p").rmdir()
-            raise KeyError("own")
+        build("seen")
+        assert names(profile) == ["seen"]
+        shutil.rmtree(tmp_path / "p")
+        raise KeyError("own")
 
-    profiles = []
-    with pytest.raises(KeyError, match="own"):
+    with pytest.raises(KeyError, match="own"), harness.profile(tmp_path / "p") as profile:
         program()
-    assert names(profiles[0]) == ["seen"]
+    assert names(profile) == ["seen"]
 
 
 # JAX says, and rightly, that its threads are not in the child; this one needs none of them.
@@ -136,8 +131,6 @@ def test_a_child_that_is_forked_inside_has_a_file_of_its_own(tmp_path):
 
 
 def test_a_missing_jax_is_one_clear_error(monkeypatch):
-    import sys
-
     monkeypatch.delitem(sys.modules, "jax")
     monkeypatch.setattr(sys, "path", ["/nowhere"])
     monkeypatch.setattr(sys, "path_importer_cache", {})

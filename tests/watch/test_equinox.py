@@ -1,151 +1,127 @@
-from __future__ import annotations
+"""What `equinox.filter_jit` gives to JAX is described in the words of the call's author."""
+
+import re
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.watch.signatures import argument_text
-from harness.watch.statics import filtered_call as call_of
+from harness.watch.statics import filtered_call
+from tests.watch.recorded import builds
 
-WRAPPED = """
-def fun_wrapped(dynamic_donate, dynamic_nodonate, static):
-    return None
-"""
+eqx = pytest.importorskip("equinox", reason="equinox is not installed: pip install equinox")
 
-
-def wrapped(file="/site-packages/equinox/_jit.py"):
-    """A function like the one that `filter_jit` gives to `jax.jit`."""
-    found = {}
-    exec(compile(WRAPPED, file, "exec"), found)
-    return found["fun_wrapped"]
+X = np.ones((4, 3), np.float32)
+MODEL = {"w": X, "activation": "relu", "b": X}
 
 
-def parted(value):
-    """Arrays and the rest, each with None where the other has the leaf: equinox's own form."""
-    leaves, tree = jax.tree_util.tree_flatten(value)
-    arrays = tuple(leaf if isinstance(leaf, np.ndarray) else None for leaf in leaves)
-    return arrays, (tuple(None if isinstance(x, np.ndarray) else x for x in leaves), tree)
+class Model(eqx.Module):
+    w: jax.Array
+    scale: float
 
+    def __call__(self, x):
+        return self.scale * x @ self.w
 
-def handed_over(function, first, rest, keywords, donated=()):
-    """What JAX gets for `filter_jit(function)(first, *rest, **keywords)`."""
-    arrays, static = {}, {}
-    parts = {"fun": function, "first": first, "rest": ((*rest, None), keywords)}
-    for name, value in parts.items():
-        arrays[name], static[name] = parted(value)
-    return (
-        {name: arrays[name] for name in arrays if name in donated},
-        {name: arrays[name] for name in arrays if name not in donated},
-        tuple(static[name] for name in ("fun", "first", "rest")),
-    )
+    @eqx.filter_jit
+    def doubled(self, x):
+        return 2 * self(x)
 
 
 def step(model, x, rate, *, verbose=False):
-    """A function of the user's."""
+    return rate * (model["w"] * x + model["b"])
 
 
-ONES = np.ones(3)
-MODEL = {"w": ONES, "activation": "relu", "b": ONES}
+def only(*, rate):
+    return jnp.full(3, rate)
 
 
-def test_a_call_is_given_in_the_words_of_its_author():
-    call = call_of(wrapped(), handed_over(step, MODEL, (ONES, 0.1), {"verbose": True}))
-    assert call.function is step
-    assert call.paths == ("model['b']", "model['w']", "x")
-    assert call.statics == (("model['activation']", "relu"), ("rate", 0.1), ("verbose", True))
-    assert [argument_text(*one) for one in call.trees] == [
-        "model: {'activation': *, 'b': *, 'w': *}",
-        "x",
-        "rate",
-        "verbose=",
-    ]
+def scaled(model, x, times):
+    return times * model(x)
 
 
-def test_arrays_are_named_in_the_order_in_which_jax_flattens_them():
-    args = handed_over(step, MODEL, (ONES, 0.1), {}, donated=("rest", "fun"))
-    assert call_of(wrapped(), args).paths == ("x", "model['b']", "model['w']")
-    assert len(jax.tree.leaves(args[:2])) == 3
+@pytest.mark.parametrize(
+    ("call", "name", "tree", "paths", "statics"),
+    [
+        (
+            lambda: eqx.filter_jit(step)(MODEL, X, 0.1, verbose=True),
+            "step",
+            "model: {'activation': *, 'b': *, 'w': *}, x, rate, verbose=",
+            ["model['b']", "model['w']", "x"],
+            {"model['activation']": "'relu'", "rate": "0.1", "verbose": "True"},
+        ),
+        (  # what is donated comes first
+            lambda: eqx.filter_jit(step, donate="all-except-first")(MODEL, jnp.asarray(X), 0.1),
+            "step",
+            "model: {'activation': *, 'b': *, 'w': *}, x, rate",
+            ["x", "model['b']", "model['w']"],
+            {"model['activation']": "'relu'", "rate": "0.1"},
+        ),
+        (lambda: eqx.filter_jit(only)(rate=0.2), "only", "rate=", [], {"rate": "0.2"}),
+        (
+            lambda: eqx.filter_jit(scaled)(Model(X.T, 2.0), X, 2),
+            "scaled",
+            "model: Model[...], x, times",
+            ["model.w", "x"],
+            {"model.scale": "2.0", "times": "2"},
+        ),
+        (
+            lambda: eqx.filter_jit(Model(X.T, 2.0))(X),
+            "__call__",
+            "Model: Model[...], x",
+            ["x", "Model.w"],
+            {"Model.scale": "2.0"},
+        ),
+        (
+            lambda: Model(X.T, 2.0).doubled(X),
+            "doubled",
+            "self: Model[...], x",
+            ["self.w", "x"],
+            {"self.scale": "2.0"},
+        ),
+        (
+            lambda: eqx.filter_jit(lambda a, b: a * b).lower(X, 2).compile(),
+            "<lambda>",
+            "a, b",
+            ["a"],
+            {"b": "2"},
+        ),
+    ],
+)
+def test_a_call_is_given_in_the_words_of_its_author(call, name, tree, paths, statics):
+    jax.clear_caches()
+    built = next(one for one in builds(call) if one.function.qualname.rpartition(".")[2] == name)
+    assert (built.function.file, built.function.origin) == (__file__, "program")
+    found = re.sub(r"CustomNode\(Model\[.*\]\)", "Model[...]", built.arguments.tree)
+    assert found == tree
+    assert [leaf.path for leaf in built.arguments.leaves] == paths
+    assert {static.name: static.value for static in built.arguments.statics} == statics
 
 
-def test_a_call_without_positional_arguments_is_described():
-    def only(*, rate):
-        """A function of the user's."""
+def wrapped(file):
+    """Return a function like the one that `filter_jit` gives to `jax.jit`, from a file."""
+    found = {}
+    text = "def fun_wrapped(dynamic_donate, dynamic_nodonate, static):\n    return None"
+    exec(compile(text, file, "exec"), found)
+    return found["fun_wrapped"]
 
-    none = handed_over(only, None, (), {"rate": 0.1})
-    # equinox puts its None behind the last argument, here the first
-    none = (none[0], none[1], (*none[2][:2], parted(((), {"rate": 0.1}))[1]))
-    call = call_of(wrapped(), (none[0], {**none[1], "rest": (None,)}, none[2]))
-    assert call.statics == (("rate", 0.1),)
-    assert call.paths == ()
+
+OWN = wrapped("/site-packages/equinox/_jit.py")
+PARTS = ("first", "fun", "rest")
+GIVEN = ({}, {name: (X,) for name in PARTS}, [((None,), jax.tree.structure(X))] * 3)
 
 
 @pytest.mark.parametrize(
     ("function", "args"),
     [
-        (wrapped("/home/someone/jit.py"), handed_over(step, ONES, (), {})),
-        (step, (1, 2, 3)),
-        (wrapped(), (1, 2, 3)),
-        (wrapped(), (1, 2)),
-        (wrapped(), ({}, {"first": (ONES,)}, ())),
+        (wrapped("/home/someone/jit.py"), GIVEN),
+        (step, GIVEN),
+        (OWN, (1, 2, 3)),
+        (OWN, GIVEN[:2]),
+        (OWN, ({}, {"first": (X,)}, GIVEN[2])),
+        (OWN, (*GIVEN[:2], ())),
         (object(), ()),
     ],
 )
 def test_any_other_function_is_left_to_jax(function, args):
-    assert call_of(function, args) is None
-
-
-def test_what_equinox_really_hands_over_is_understood(tmp_path):
-    eqx = pytest.importorskip("equinox", reason="equinox is not installed: pip install equinox")
-    import harness
-
-    class Model(eqx.Module):
-        w: jax.Array
-        scale: float
-
-        def __call__(self, x):
-            return self.scale * x @ self.w
-
-    @eqx.filter_jit
-    def predict(model, x, times):
-        return times * model(x)
-
-    x = np.ones((4, 3), np.float32)
-    with harness.profile(tmp_path / "p") as profile:
-        for times in (1, 2):
-            predict(Model(x.T, 2.0), x, times)
-    one, two = (built for built in profile.builds if built.function.name == "predict")
-    assert one.function.file == __file__
-    assert one.function.origin == "program"
-    assert [leaf.path for leaf in one.arguments.leaves] == ["model.w", "x"]
-    assert [(static.name, static.value) for static in two.arguments.statics] == [
-        ("model.scale", "2.0"),
-        ("times", "2"),
-    ]
-
-
-def test_a_model_that_is_called_itself_is_an_argument_too():
-    eqx = pytest.importorskip("equinox", reason="equinox is not installed: pip install equinox")
-    import harness
-
-    class Scaled(eqx.Module):
-        w: jax.Array
-        scale: float
-
-        def __call__(self, x):
-            return self.scale * x @ self.w
-
-        @eqx.filter_jit
-        def doubled(self, x):
-            return 2 * self(x)
-
-    x = np.ones((4, 3), np.float32)
-    with harness.profile() as profile:
-        eqx.filter_jit(Scaled(x.T, 2.0))(x)
-        Scaled(x.T, 2.0).doubled(x)
-        eqx.filter_jit(lambda a, b: a * b).lower(x, 2).compile()
-    built = {b.function.qualname.rpartition(".")[2]: b for b in profile.builds}
-    assert [leaf.path for leaf in built["__call__"].arguments.leaves] == ["x", "Scaled.w"]
-    assert built["__call__"].arguments.tree.startswith("Scaled: CustomNode(")
-    assert [leaf.path for leaf in built["doubled"].arguments.leaves] == ["self.w", "x"]
-    assert [static.name for static in built["<lambda>"].arguments.statics] == ["b"]
-    assert {b.function.file for b in built.values()} >= {__file__}
+    assert filtered_call(function, args) is None

@@ -1,7 +1,5 @@
 """A program is run unchanged, whatever it does, and each of its processes says it was there."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil
@@ -10,12 +8,12 @@ import subprocess
 import sys
 import sysconfig
 import time
+from pathlib import Path
 
 import jax
+import jaxlib
 import pytest
-from click.testing import CliRunner
 
-from harness.cli.profile import app
 from harness.cli.profile import told as telling
 from harness.errors import UsageError
 from harness.profiles.answer.summary import summary
@@ -32,23 +30,22 @@ sys.exit(7)
 
 
 def test_input_output_arguments_and_exit_code_are_the_programs_own(tmp_path):
-    (tmp_path / "echo.py").write_text(ECHO)
-    script = str(tmp_path / "echo.py")
-    done, profile = profiled(script, "-x", "--", "é", folder=tmp_path / "p", input=b"\xff\x00")
-    assert done.returncode == 7
+    script, folder = tmp_path / "echo.py", tmp_path / "p"
+    script.write_text(ECHO)
+    words = (str(script), "-x", "--", "é")
+    done, profile = profiled(*words, folder=folder, input=b"\xff\x00")
+    assert done.returncode == profile.run.exit_code == 7
     assert done.stdout == b"\x00\xff" + repr(["-x", "--", "é"]).encode()
     assert done.stderr.startswith(b"its own")
-    assert str(tmp_path / "p").encode() in done.stderr
-    assert profile.run.command == (sys.executable, script, "-x", "--", "é")
-    assert profile.run.exit_code == 7
-    assert 0 < profile.run.begin_ns < profile.run.end_ns
+    assert str(folder).encode() in done.stderr
+    assert profile.run.command == (sys.executable, *words)
     [process] = profile.processes
     assert process.started.pid == profile.run.pid
     assert process.started.argv == profile.run.command
     assert process.ended.why == "exit"
     assert process.ended.failures == ()
-    between = (profile.run.begin_ns, process.started.clock_ns, process.ended.at_ns)
-    assert sorted(between) == list(between)
+    run, started = profile.run, process.started.clock_ns
+    assert 0 < run.begin_ns < started < process.ended.at_ns < run.end_ns
 
 
 @pytest.mark.parametrize(
@@ -59,7 +56,6 @@ def test_input_output_arguments_and_exit_code_are_the_programs_own(tmp_path):
         ["-m", "own.program"],
         ["sh", "-c", "python -c 'import sys; sys.exit(3)'"],
     ],
-    ids=["flags", "command", "module", "shell"],
 )
 def test_it_is_given_as_one_would_to_a_shell(words, tmp_path, monkeypatch):
     (tmp_path / "own").mkdir()
@@ -79,49 +75,25 @@ def test_a_program_on_standard_input_has_no_file(tmp_path):
     assert len(profile.processes) == 1
 
 
-ENDINGS = {
-    "os._exit": ("import os; os._exit(5)", 5, True),
-    "a raise": ("raise KeyError", 1, True),
-    "sys.exit in a thread": (
-        "import sys, threading; threading.Thread(target=sys.exit, args=(4,)).start()",
-        0,
-        True,
-    ),
-    "a daemon thread": (
-        "import threading, time; threading.Thread(target=time.sleep, args=(9,), daemon=True)"
-        ".start()",
-        0,
-        True,
-    ),
-    "a kill": ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 128 + 9, False),
-    "an abort": ("import os; os.abort()", 128 + 6, False),
-    "no directory": ("import os; os.mkdir('d'); os.chdir('d'); os.rmdir('../d')", 0, True),
-    "no descriptor": ("import os; os.closerange(0, 4096)", 0, True),
-}
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_however_it_ends_what_is_known_says_so(ending, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("os._exit(5)", 5),
+        ("raise KeyError", 1),
+        ("threading.Thread(target=sys.exit, args=(4,)).start()", 0),
+        ("threading.Thread(target=time.sleep, args=(9,), daemon=True).start()", 0),
+        ("os.abort()", 128 + 6),
+        ("os.mkdir('d'); os.chdir('d'); os.rmdir('../d')", 0),
+        ("os.closerange(0, 4096)", 0),
+    ],
+)
+def test_however_it_ends_what_is_known_says_so(text, code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, exit_code, in_good_order = ENDINGS[ending]
-    found, profile = followed(code, programs.new_folder(tmp_path / "p"))
-    assert found == exit_code
+    text = f"import os, sys, threading, time; {text}"
+    found, profile = followed(tmp_path / "p", "-c", text)
+    assert found == code
     [process] = profile.processes
-    assert (process.ended is not None) == in_good_order
-
-
-def test_a_program_that_runs_its_exit_handlers_itself_goes_on(tmp_path):
-    code = """
-import atexit, jax
-atexit.register(print, "handled")
-jax.jit(lambda x: x + 1)(1.0)
-atexit._run_exitfuncs()
-jax.jit(lambda x: x + 2)(1.0)
-"""
-    _, profile = followed(code, programs.new_folder(tmp_path / "p"))
-    [process] = profile.processes
-    assert process.ended.why == "exit"
-    assert [built.function.name for built in profile.builds] == ["<lambda>"] * 2
+    assert (process.ended is not None) == (code < 128)
 
 
 def test_a_file_of_the_programs_under_our_number_is_left_alone(tmp_path):
@@ -131,7 +103,7 @@ os.closerange(3, 4096)
 held = [os.open(sys.argv[1], os.O_RDWR | os.O_CREAT) for _ in range(900)]
 """
     other = tmp_path / "other"
-    _, profile = followed(code, programs.new_folder(tmp_path / "p"), str(other))
+    _, profile = followed(tmp_path / "p", "-c", code, other)
     assert other.read_bytes() == b""
     [process] = profile.processes
     assert process.ended is not None
@@ -163,16 +135,12 @@ if __name__ == "__main__":
 
 def test_processes_that_it_starts_forks_and_becomes_are_followed(tmp_path):
     (tmp_path / "children.py").write_text(CHILDREN)
-    folder = programs.new_folder(tmp_path / "p")
-    ran = programs.run_profiled([sys.executable, str(tmp_path / "children.py")], folder, 25)
-    assert ran.code == 6
-    profile = read(folder)
+    code, profile = followed(tmp_path / "p", tmp_path / "children.py")
+    assert code == 6
     # Two children, spawn's worker and its tracker of resources, what the fork became, what the
     # first became, and the first itself; `python -I` is followed by nobody.
     assert how(profile) == ["command"] * 7 + ["fork"] * 2
-    first, last = [
-        process for process in profile.processes if process.started.pid == profile.run.pid
-    ]
+    first, last = [one for one in profile.processes if one.started.pid == profile.run.pid]
     assert first.started.process_ns == pytest.approx(last.started.process_ns, abs=2e7)
     assert first.ended.why == "exec"
     assert last.ended.why == "exit"
@@ -180,10 +148,10 @@ def test_processes_that_it_starts_forks_and_becomes_are_followed(tmp_path):
     assert whys == ["exec", "exit"]
 
 
-def test_where_nothing_could_be_followed_it_is_said(tmp_path):
-    done = CliRunner().invoke(app, ["-o", str(tmp_path / "p"), "--", "-I", "-c", "print(1)"])
-    assert done.exit_code == 4
-    assert "ignores PYTHONPATH (-I, -E, -S)" in done.stderr
+def test_where_nothing_could_be_followed_it_is_said(tmp_path, command):
+    code, _, said = command("profile", "-o", tmp_path / "p", "--", "-I", "-c", "print(1)")
+    assert code == 4
+    assert "ignores PYTHONPATH (-I, -E, -S)" in said
 
 
 WAITING = """
@@ -209,13 +177,15 @@ def test_signals_reach_the_program_and_it_decides(tmp_path):
         text=True,
         process_group=0,  # as a shell does it
     )
-    with process, _killed_at_last(process):
+    with process, killed_at_last(process):
         pid = int(process.stdout.readline())
         for name in ("SIGUSR1", "SIGHUP", "SIGINT"):
             process.send_signal(getattr(signal, name))
             assert process.stdout.readline() == name + "\n"
         process.send_signal(signal.SIGTSTP)
-        assert _state(process.pid) == _state(pid) == "T"
+        for one in (process.pid, pid):
+            while Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                time.sleep(0.01)
         process.send_signal(signal.SIGCONT)
         process.terminate()
         assert process.stdout.readline() == "SIGTERM\n"
@@ -225,7 +195,7 @@ def test_signals_reach_the_program_and_it_decides(tmp_path):
 
 
 @contextlib.contextmanager
-def _killed_at_last(process):
+def killed_at_last(process):
     try:
         yield
         process.wait(30)
@@ -233,21 +203,11 @@ def _killed_at_last(process):
         process.kill()
 
 
-def _state(pid):
-    for _ in range(500):
-        with open(f"/proc/{pid}/stat") as stat:
-            state = stat.read().rpartition(")")[2].split()[0]
-        if state == "T":
-            break
-        time.sleep(0.01)
-    return state
-
-
-def test_an_exit_by_a_signal_is_128_and_its_number(tmp_path):
-    killed = ["-c", "import os; os.kill(os.getpid(), 15)"]
-    done = CliRunner().invoke(app, ["-o", str(tmp_path / "p"), "--", *killed])
-    assert done.exit_code == 128 + 15
-    assert "The program was ended by SIGTERM." in done.stderr
+def test_an_exit_by_a_signal_is_128_and_its_number(tmp_path, command):
+    killed = ("-c", "import os; os.kill(os.getpid(), 15)")
+    code, _, said = command("profile", "-o", tmp_path / "p", "--", *killed)
+    assert code == 128 + 15
+    assert "The program was ended by SIGTERM." in said
     profile = read(tmp_path / "p")
     assert profile.run.exit_code == -15
     assert profile.processes[0].ended is None
@@ -265,21 +225,17 @@ def test_the_exit_code_is_kept_where_nobody_reads_what_is_said(tmp_path):
     assert process.returncode == 8
 
 
-def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_used_is_refused_before_the_program_runs(
+    tmp_path, monkeypatch, command
+):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    for place, text in (
-        ("full", "is not empty"),
-        ("full/file", "cannot be made"),
-        ("/proc/nowhere", "cannot be made"),
-    ):
-        with pytest.raises(UsageError, match=text):
-            programs.new_folder(tmp_path / place)
     ran = tmp_path / "ran"
-    words = ["-o", str(tmp_path / "full"), "--", "-c", f"open({str(ran)!r}, 'w')"]
-    done = CliRunner().invoke(app, words)
-    assert isinstance(done.exception, UsageError)
-    assert "is not empty" in str(done.exception)
+    places = {"full": "is not empty", "full/file": "cannot be made", "/proc/no": "cannot be made"}
+    for place, text in places.items():
+        given = ("-o", tmp_path / place, "--", "-c", f"open({str(ran)!r}, 'w')")
+        code, _, said = command("profile", *given)
+        assert (code, text in said) == (2, True)
     assert not ran.exists()
     monkeypatch.chdir("/proc")
     with pytest.raises(UsageError, match="Give another folder with -o"):
@@ -294,8 +250,6 @@ def test_two_profiles_of_one_second_get_folders_of_their_own(tmp_path, monkeypat
 
 
 def test_what_cannot_be_started_is_one_clear_error_and_leaves_no_folder(tmp_path):
-    with pytest.raises(UsageError, match="'no-such-program' is not on PATH"):
-        programs.command_of(["no-such-program"], "")
     with pytest.raises(UsageError, match="Nothing to run"):
         programs.command_of([], "")
     folder = programs.new_folder(tmp_path / "p")
@@ -305,7 +259,7 @@ def test_what_cannot_be_started_is_one_clear_error_and_leaves_no_folder(tmp_path
 
 
 def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_path, capfd):
-    code, _ = followed("raise SystemExit(5)", programs.new_folder(tmp_path / "p"))
+    code, _ = followed(tmp_path / "p", "-c", "raise SystemExit(5)")
     (broken,) = (tmp_path / "p").glob("*.jsonl")
     broken.write_text("what is this\n")
     assert telling.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
@@ -314,48 +268,40 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     assert "How the program ended could not be written" in told
 
 
-def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_path):
-    """As in an editable checkout, behind a link, or in a tree of a build system."""
-    import jax
-    import jaxlib
+def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_path, monkeypatch):
+    """As in an editable checkout, behind a link, or in a tree of a build system; without bytecode.
 
-    for package in (jax, jaxlib):
-        place = os.path.dirname(package.__file__)
-        (tmp_path / "tree" / package.__name__).parent.mkdir(exist_ok=True)
-        (tmp_path / "tree" / package.__name__).symlink_to(place)
-    script = tmp_path / "train.py"
+    Of JAX's modules those at the top alone are compiled anew, which is quick.
+    """
+    tree, script = tmp_path / "tree", tmp_path / "train.py"
+    (tree / "jax").mkdir(parents=True)
+    for part in Path(jax.__file__).parent.iterdir():
+        if part.name != "__pycache__":
+            (tree / "jax" / part.name).symlink_to(part)
+    (tree / "jaxlib").symlink_to(Path(jaxlib.__file__).parent)
     script.write_text(
         "import sys; sys.path.insert(0, 'tree')\n"
         "import jax, jax.numpy as jnp\n"
         "assert 'tree' in jax.__file__\n"
-        "step = jax.jit(lambda x: x + 1)\n"
-        "step(jnp.arange(3))\n"
+        "jax.jit(lambda x: x + 1)(jnp.arange(3))\n"
     )
-    _, profile = profiled(str(script), folder=tmp_path / "p", cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    _, profile = followed(tmp_path / "p", script)
     assert {built.function.origin for built in profile.builds} == {"program", "jax"}
     assert {built.call_site.file for built in profile.builds} == {str(script)}
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_modules_that_are_compiled_anew_at_each_start_are_told(kept, tmp_path):
-    (tmp_path / "own.py").write_text("import jax")
-    variables = [f"PYTHONPYCACHEPREFIX={tmp_path / 'bytecode'}", "PYTHONDONTWRITEBYTECODE=1"]
-    words = ["env", *variables[kept:], sys.executable, str(tmp_path / "own.py")]
-    ran = programs.run_profiled(
-        programs.command_of(words, ""), programs.new_folder(tmp_path / "p"), 0
-    )
-    said = " ".join(" ".join(summary(read(ran.folder), lines=None)).split())
-    site = os.path.dirname(os.path.dirname(jax.__file__))
-    assert (f"python -m compileall -q {site}" in said) is not kept
+    said = " ".join(" ".join(summary(profile, lines=None)).split())
+    assert "Python compiles JAX's modules anew at each start: PYTHONDONTWRITEBYTECODE is" in said
+    assert f"Once: python -m compileall -q {tree}" in said
 
 
 EMBEDDED = """
 #include <Python.h>
-int main(void) {
+int main(int count, char **words) {
     PyConfig config;
-    CONFIGURE(&config);
+    count > 1 ? PyConfig_InitIsolatedConfig(&config) : PyConfig_InitPythonConfig(&config);
     Py_InitializeFromConfig(&config);
-    int failed = PyRun_SimpleString(
+    int failed = count == 1 && PyRun_SimpleString(
         "import sys; sys.path.append('SITE')\\n"
         "import jax, jax.numpy as jnp\\n"
         "jax.jit(lambda x: x + 1)(jnp.arange(3))\\n");
@@ -368,20 +314,18 @@ int main(void) {
     shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
     reason="needs a C compiler, and Python as a shared library",
 )
-@pytest.mark.parametrize(("how", "code"), [("Python", 0), ("Isolated", 4)])
-def test_an_interpreter_in_another_program_is_followed_unless_it_is_isolated(how, code, tmp_path):
+def test_an_interpreter_in_another_program_is_followed_unless_it_is_isolated(tmp_path, command):
     source, program = tmp_path / "embedded.c", tmp_path / "embedded"
     site = os.path.dirname(os.path.dirname(jax.__file__))
-    text = EMBEDDED.replace("CONFIGURE", f"PyConfig_Init{how}Config").replace("SITE", site)
-    source.write_text(text, encoding="utf-8")
+    source.write_text(EMBEDDED.replace("SITE", site), encoding="utf-8")
     library = sysconfig.get_config_var("LIBDIR")
     version = sysconfig.get_config_var("LDVERSION")
     words = ["cc", str(source), "-o", str(program), "-I", sysconfig.get_path("include")]
     words += ["-L", library, f"-Wl,-rpath,{library}", f"-lpython{version}"]
     subprocess.run(words, check=True, capture_output=True, timeout=60)
-    words = [*COMMAND, "-o", tmp_path / "p", "--", "env", f"PYTHONHOME={sys.base_prefix}", program]
-    done = subprocess.run(words, env=environment(), capture_output=True, timeout=120, check=False)
-    assert done.returncode == code, done.stderr
-    assert (b"Nothing was recorded" in done.stderr) is (code == 4)
-    if code == 0:
-        assert "<lambda>" in {built.function.name for built in read(tmp_path / "p").builds}
+    words = ["--", "env", f"PYTHONHOME={sys.base_prefix}", program]
+    code, _, said = command("profile", "-o", tmp_path / "p", *words)
+    assert (code, "Nothing was recorded" in said) == (0, False)
+    assert "<lambda>" in {built.function.name for built in read(tmp_path / "p").builds}
+    code, _, said = command("profile", "-o", tmp_path / "q", *words, "isolated")
+    assert (code, "Nothing was recorded" in said) == (4, True)

@@ -1,7 +1,5 @@
 """Private names of JAX stand in one file; its functions are replaced while somebody listens."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect
@@ -46,18 +44,11 @@ print(*sys.modules)
 
 
 def test_it_needs_the_standard_library_alone():
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", IMPORT, str(HARNESS)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    names = set(done.stdout.split())
+    words = [sys.executable, "-I", "-S", "-c", IMPORT, str(HARNESS)]
+    names = set(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout.split())
     known = {*sys.stdlib_module_names, "harness", "__main__"}
-    assert {
-        name for name in names if not (name.partition(".")[0] in known or name.startswith("_sys"))
-    } == set()
+    tops = {name.partition(".")[0] for name in names}
+    assert {top for top in tops - known if not top.startswith("_sys")} == set()
     rooms = {".".join(name.split(".")[:2]) for name in names if name.startswith("harness.")}
     assert rooms == {"harness.watch", "harness.errors"}
 
@@ -136,12 +127,7 @@ def test_somebody_else_may_replace_the_same_functions(
     called = []
 
     def around(real, label):
-        @functools.wraps(real)
-        def theirs(*args, **kwargs):
-            called.append(label)
-            return real(*args, **kwargs)
-
-        return theirs
+        return functools.wraps(real)(lambda *a, **k: (called.append(label), real(*a, **k))[1])
 
     place = jax_names.module(module)
     monkeypatch.setattr(place, name, around(getattr(place, name), "before"))

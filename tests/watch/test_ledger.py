@@ -1,30 +1,24 @@
-from __future__ import annotations
-
 import dataclasses
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import jax
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
-from harness.cli import app
 from harness.cli.cache.ledger import lines_of
-from harness.errors import HarnessError
 from harness.watch import cache_keys as keys
 from harness.watch import jax_names, outcomes, programs
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.watch.programs import ROOT, environment
 
 REASONS = """
-import sys, numpy as np, jax
+import sys, threading, time, filelock, numpy as np, jax
 from jax._src import distributed, lru_cache
 from jax.experimental.compilation_cache import compilation_cache
 from harness.cache.ledger import ledger
@@ -65,6 +59,18 @@ with ledger(book) as found:
     distributed.global_state.process_id = 0
     set(compilation_cache_max_size=10)
     compile_as("over_cap")
+    set(compilation_cache_max_size=10**9, compilation_cache_dir=folder + "-capped")
+    compile_as("capped")
+    held = threading.Event()
+    def hold():
+        with filelock.FileLock(folder + "-capped/.lockfile"):
+            held.set()
+            time.sleep(0.5)
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    compile_as("locked")
+    holder.join()
     set(compilation_cache_max_size=-1, enable_compilation_cache=False)
     compile_as("disabled")
     set(enable_compilation_cache=True, compilation_cache_dir="/dev/null/nowhere")
@@ -85,22 +91,11 @@ assert not found.failures, found.failures
 """
 
 
-def python(script, *arguments, **environment):
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-
-
 @pytest.fixture(scope="module")
 def reasons(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reasons")
-    done = python(REASONS, folder / "book.jsonl", folder / "cache")
-    assert done.returncode == 0, done.stderr[-3000:]
+    words = [sys.executable, "-c", REASONS, folder / "book.jsonl", folder / "cache"]
+    subprocess.run(words, env=environment(), check=True, timeout=120)
     events = {}
     for event in read(folder / "book.jsonl").events:
         events.setdefault(event.module.removeprefix("jit_"), []).append(event)
@@ -155,36 +150,10 @@ def test_a_torn_entry_is_a_read_error_and_stays_in_the_place(reasons):
     assert torn.bytes_in == 50
 
 
-LOCKED = """
-import sys, threading, time
-import filelock, jax, numpy as np
-from harness.cache.ledger import ledger
-folder, held_s = sys.argv[1], float(sys.argv[2])
-jax.config.update("jax_compilation_cache_dir", folder)
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-jax.config.update("jax_compilation_cache_max_size", 10**9)
-held = threading.Event()
-def hold():
-    with filelock.FileLock(folder + "/.lockfile"):
-        held.set()
-        time.sleep(held_s)
-with ledger() as found:
-    jax.jit(lambda x: x + 1)(np.ones(3, np.float32))
-    holder = threading.Thread(target=hold)
-    holder.start()
-    held.wait()
-    jax.jit(lambda x: x + 2)(np.ones(3, np.float32))
-    holder.join()
-free, locked = found.events
-assert (free.outcome, locked.outcome, found.failures) == ("written", "written", []), found
-assert 0 < free.lock_wait_s < held_s / 2 < locked.lock_wait_s, (free, locked)
-assert locked.lock_wait_s < locked.load_s + locked.write_s, locked
-"""
-
-
-def test_the_wait_for_the_lock_of_a_capped_cache_is_in_the_event(tmp_path, reasons):
-    done = python(LOCKED, tmp_path, "0.5")
-    assert done.returncode == 0, done.stderr[-3000:]
+def test_the_wait_for_the_lock_of_a_capped_cache_is_in_the_event(reasons):
+    [free], [locked] = reasons["capped"], reasons["locked"]
+    assert free.outcome == locked.outcome == "written"
+    assert 0 < free.lock_wait_s < locked.lock_wait_s < locked.load_s + locked.write_s
     assert reasons["over_cap"][0].lock_wait_s > 0
     assert reasons["written"][0].lock_wait_s == 0  # without a cap there is no lock
 
@@ -195,12 +164,6 @@ def test_a_jax_without_filelock_has_no_lock_to_watch(fresh, monkeypatch):
         fresh()
     assert [event.lock_wait_s for event in found.events] == [0.0]
     assert found.failures == []
-
-
-def test_the_captured_components_give_jax_own_key(reasons):
-    events = [event for found in reasons.values() for event in found]
-    assert all(event.components_prove_key for event in events)
-    assert all(len(event.components) >= 8 for event in events if event.key)
 
 
 def test_a_component_that_was_not_captured_would_be_noticed(fresh, monkeypatch):
@@ -216,8 +179,10 @@ def test_a_component_that_was_not_captured_would_be_noticed(fresh, monkeypatch):
     assert summarize(found.events).unproven_keys == 1
 
 
-def test_the_summary_shows_both_numbers_of_every_rate(reasons):
+def test_the_captured_components_give_jaxs_key_and_rates_are_shown_by_both_numbers(reasons):
     events = [event for found in reasons.values() for event in found]
+    assert all(event.components_prove_key for event in events)
+    assert all(len(event.components) >= 8 for event in events if event.key)
     found = summarize(events)
     assert found.requests == len(events) == found.by_count.denominator
     assert found.hits == 1 == found.by_count.numerator
@@ -272,11 +237,8 @@ def test_a_failure_inside_the_ledger_is_counted_and_does_not_reach_the_program(f
 
 
 def test_a_failing_compile_still_raises_and_is_an_event(fresh, monkeypatch):
-    def refuse(*arguments, **named):
-        raise RuntimeError("XLA says no")
-
-    compiler = jax_names.module("compiler")
-    monkeypatch.setattr(compiler, "backend_compile_and_load", refuse)
+    refused = Mock(side_effect=RuntimeError("XLA says no"))
+    monkeypatch.setattr(jax_names.module("compiler"), "backend_compile_and_load", refused)
     with ledger() as found, pytest.raises(RuntimeError, match="XLA says no"):
         fresh("doomed")
     [event] = found.events
@@ -284,18 +246,9 @@ def test_a_failing_compile_still_raises_and_is_an_event(fresh, monkeypatch):
     assert summarize(found.events).failed == 1
 
 
-def test_each_thread_has_its_own_request():
-    def work(number):
-        def f(x):
-            return x @ x + number
-
-        f.__name__ = f"thread_{number}"
-        jax.jit(f)(np.ones((8, 8), np.float32))
-
-    with ledger() as found:
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-        [thread.start() for thread in threads]
-        [thread.join() for thread in threads]
+def test_each_thread_has_its_own_request(fresh):
+    with ledger() as found, ThreadPoolExecutor(8) as pool:
+        list(pool.map(fresh, [f"thread_{number}" for number in range(8)]))
     assert found.failures == []
     assert sorted(event.module for event in found.events) == [f"jit_thread_{i}" for i in range(8)]
     assert all(event.key.startswith(event.module) for event in found.events)
@@ -337,24 +290,21 @@ sys.exit(7)
 """
 
 
-def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
+def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path, command):
     """Also: an existing sitecustomize still runs, and nothing is lost to it."""
-    site = tmp_path / "site"
-    site.mkdir()
-    (site / "sitecustomize.py").write_text(
-        "import sys, types\nsys.modules['own_site'] = types.ModuleType('own_site')\n"
-    )
+    site = "import sys, types\nsys.modules['own_site'] = types.ModuleType('own_site')\n"
+    (tmp_path / "sitecustomize.py").write_text(site)
     (tmp_path / "program.py").write_text(PROGRAM)
-    cache = {
-        "PYTHONPATH": os.pathsep.join((str(site), str(ROOT))),
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-    command = ["-m", "harness", "cache", "ledger", "-o", "book.jsonl", "--", "program.py", "parent"]
+    variables = environment(
+        PYTHONPATH=os.pathsep.join((str(tmp_path), str(ROOT))),
+        JAX_COMPILATION_CACHE_DIR=str(tmp_path / "cache"),
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+    )
+    words = ["-m", "harness", "cache", "ledger", "-o", "book.jsonl", "--", "program.py", "parent"]
     done = subprocess.run(
-        [sys.executable, *command],
+        [sys.executable, *words],
         cwd=tmp_path,
-        env={**os.environ, **cache},
+        env=variables,
         input="said",
         capture_output=True,
         text=True,
@@ -370,11 +320,10 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path):
     assert flags == ("--xla_cpu_enable_fast_math=true",)
 
     rows = tmp_path / "rows.csv"
-    words = ["cache", "ledger", "--frame", str(rows), str(tmp_path / "book.jsonl")]
-    told = CliRunner().invoke(app, words)
-    assert told.exit_code == 0, told.stderr
-    assert "hit rate by count: 50.0% (1 of 2)" in told.stdout
-    assert "JAX's own compile_time_saved_sec: -0." in told.stdout
+    code, told, _ = command("cache", "ledger", "--frame", rows, tmp_path / "book.jsonl")
+    assert code == 0
+    assert "hit rate by count: 50.0% (1 of 2)" in told
+    assert "JAX's own compile_time_saved_sec: -0." in told
     assert len(rows.read_text().splitlines()) == 3
 
 
@@ -390,11 +339,12 @@ def test_a_program_that_a_signal_ends_is_128_and_its_number(tmp_path):
 @pytest.mark.parametrize(
     ("place", "text"), [("file/rows.csv", "cannot be written"), ("rows.txt", ".csv or .parquet")]
 )
-def test_rows_that_cannot_be_written_are_refused_before_the_program_runs(tmp_path, place, text):
+def test_rows_that_cannot_be_written_are_refused_before_the_program_runs(
+    tmp_path, place, text, command
+):
     (tmp_path / "file").touch()
-    book = str(tmp_path / "book")
-    words = ["-o", book, "--frame", str(tmp_path / place), "--", "-c", "print('ran')"]
-    done = CliRunner().invoke(app, ["cache", "ledger", *words])
-    assert isinstance(done.exception, HarnessError)
-    assert text in str(done.exception)
-    assert not os.path.exists(book)
+    book = tmp_path / "book"
+    words = ("-o", book, "--frame", tmp_path / place, "--", "-c", "print('ran')")
+    code, _, said = command("cache", "ledger", *words)
+    assert (code, text in said) == (2, True)
+    assert not book.exists()

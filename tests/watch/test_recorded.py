@@ -1,10 +1,7 @@
 """What a program builds is recorded, in all of its processes, whatever else it does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-import sys
 import threading
 
 from harness.cache.ledger import read as read_ledger
@@ -67,7 +64,7 @@ sys.stdout.buffer.write(b"\\xff\\n")
 
 
 def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_path, capfdbinary):
-    code, profile = followed(HOSTILE, programs.new_folder(tmp_path / "p"))
+    code, profile = followed(tmp_path / "p", "-c", HOSTILE)
     told = capfdbinary.readouterr()
     assert (code, told.out) == (0, b"\xff\n"), told.err.decode()
     [process] = profile.processes
@@ -82,6 +79,7 @@ def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_p
     assert backend.end_ns > backend.begin_ns
     assert backend.devices
     assert set(imported.versions) == {"jax", "jaxlib"}
+    assert imported.without_bytecode == ""
     seen = [count for line in process.of(events.Samples) for count in line.counts]
     main = [samples for thread, _, _, samples in seen if thread == process.started.main_thread]
     assert sum(main) >= 20
@@ -91,7 +89,7 @@ def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_p
 
 
 FAMILY = """
-import multiprocessing, os, subprocess, sys, warnings
+import multiprocessing, os, sys
 import numpy as np
 import jax
 
@@ -101,34 +99,27 @@ def build(name):
     function.__name__ = name
     jax.jit(function)(np.ones(3))
 
-if __name__ == "__main__":
-    # The fork comes before JAX has threads, which are not in the child.
-    for name, method in (("forked", "fork"), ("spawned", "spawn")):
-        process = multiprocessing.get_context(method).Process(target=build, args=(name,))
-        process.start()
-        process.join(20)
-        process.kill()
-    build("own")
-    os.execv(sys.executable, [sys.executable, "-c", "import jax; jax.jit(abs)(1)"])
+# The fork comes before JAX has threads, which are not in the child.
+process = multiprocessing.get_context("fork").Process(target=build, args=("forked",))
+process.start()
+process.join(20)
+process.kill()
+build("own")
+os.execv(sys.executable, [sys.executable, "-c", "import jax; jax.jit(abs)(1)"])
 """
 
 
 def test_every_process_of_a_family_has_its_own_builds(tmp_path):
-    (tmp_path / "family.py").write_text(FAMILY)
-    folder = programs.new_folder(tmp_path / "p")
-    ran = programs.run_profiled([sys.executable, str(tmp_path / "family.py")], folder, 25)
-    assert ran.code == 0
-    profile = read(folder)
-    assert how(profile) == ["command"] * 4 + ["fork"]
-    for name in ("forked", "spawned", "own"):
+    code, profile = followed(tmp_path / "p", "-c", FAMILY)
+    assert code == 0
+    assert how(profile) == ["command"] * 2 + ["fork"]
+    ended = {"forked": ("fork", "exit"), "own": ("command", "exec"), "abs": ("command", "exit")}
+    for name, (began, why) in ended.items():
         [process] = [process for process in profile.processes if built(process, name)]
-        assert (process.started.how == "fork") == (name == "forked")
-        assert process.started.pid == profile.run.pid or name in ("forked", "spawned")
+        assert (process.started.how, process.ended.why) == (began, why)
+        assert (process.started.pid == profile.run.pid) == (name != "forked")
         [line] = built(process, name)
         assert [span.times for span in line.spans if span.stage == "compile"] == [1]
-        assert process.ended.why == ("exit" if name in ("forked", "spawned") else "exec")
-    [last] = [process for process in profile.processes if built(process, "abs")]
-    assert last.started.pid == profile.run.pid
 
 
 HANGING = """
@@ -167,33 +158,46 @@ def test_a_program_killed_in_a_build_shows_which(tmp_path):
     assert found.stacks[lines[0].stack].frames[-1].line == 8
 
 
-def test_a_ledger_and_a_profile_follow_the_same_program(tmp_path, monkeypatch):
-    folder = programs.new_folder(tmp_path / "p")
+LATE = """
+import atexit, os
+try:
+    import jax.no_such
+except ImportError as error:
+    print(error)
+import jax
+atexit.register(print, "handled")
+os.closerange(3, 4096)
+jax.jit(abs)(1)
+atexit._run_exitfuncs()
+jax.jit(abs)(1.0)
+"""
+
+
+def test_a_ledger_and_a_profile_follow_a_program_past_its_exit_handlers(
+    tmp_path, monkeypatch, capfd
+):
     monkeypatch.setenv("HARNESS_LEDGER", str(tmp_path / "book.jsonl"))
-    code = "import jax, os; os.closerange(3, 4096); jax.jit(abs)(1)"
-    ran = programs.run_profiled([sys.executable, "-c", code], folder, 0)
-    assert ran.code == 0
+    code, profile = followed(tmp_path / "p", "-c", LATE, sample_ms=0)
+    assert code == 0
+    assert capfd.readouterr().out == "No module named 'jax.no_such'\nhandled\n"
     book = read_ledger(tmp_path / "book.jsonl")
-    profile = read(folder)
     requests = [request.module for built in profile.builds for request in built.line.requests]
-    assert requests == [event.module for event in book.events] == ["jit_abs"]
-    assert not profile.processes[0].of(events.Samples)  # 0 is never
+    assert requests == [event.module for event in book.events] == ["jit_abs"] * 2
+    [process] = profile.processes
+    assert process.ended.why == "exit"
+    assert not process.of(events.Samples)  # 0 is never
+    assert len(process.of(events.Import)) == 1
 
 
-def test_a_python_without_jax_or_with_a_broken_profile_runs_all_the_same(tmp_path, capfd):
+def test_a_python_with_another_jax_runs_all_the_same(tmp_path, capfd):
     (tmp_path / "jax.py").write_text("__version__ = '0'\n")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import jax; print(jax.__file__)"
-    found, profile = followed(code, programs.new_folder(tmp_path / "p"))
+    found, profile = followed(tmp_path / "p", "-c", code)
     told = capfd.readouterr()
     assert (found, told.out) == (0, f"{tmp_path / 'jax.py'}\n")
     assert "this process has no profile" in told.err
     [process] = profile.processes
     assert len(process.ended.failures) == 1
-    code = "try:\n import jax.no_such\nexcept ImportError as e: print(e)\nimport jax"
-    found, profile = followed(code, programs.new_folder(tmp_path / "q"))
-    assert found == 0
-    assert "jax.no_such" in capfd.readouterr().out
-    assert len(profile.processes[0].of(events.Import)) == 1
 
 
 def test_the_bootstrap_is_first_and_there_once():

@@ -1,10 +1,9 @@
 """The program goes on, and JAX is put back, whatever happens to the profile or the program does."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from harness.watch.builds import Builds
 from harness.watch.recorder import Recorder
 from harness.watch.visits import JaxVisit
 from tests.performance.profile_overhead import installed
-from tests.watch.recorded import builds, lines, named, profiled
+from tests.watch.recorded import builds, lines, named, of_a_library, profiled, times
 
 X = np.ones(3, np.float32)
 
@@ -111,16 +110,12 @@ def test_a_profile_that_begins_while_another_thread_compiles_leaves_that_out():
 
 
 def test_what_is_lowered_is_the_same_as_without_a_profile():
-    def text():
-        jax.clear_caches()
-        x = jax.ShapeDtypeStruct((3,), np.float32)
-        lowered = jax.jit(lambda x: jnp.sin(x).sum() + jnp.ones(2).sum()).lower(x)
-        return str(lowered.as_text(debug_info=True))
-
     texts = []
     for context in (contextlib.nullcontext(), harness.profile()):
         with context:
-            texts.append(text())
+            jax.clear_caches()
+            lowered = jax.jit(lambda x: jnp.sin(x).sum() + jnp.ones(2).sum()).lower(X)
+            texts.append(lowered.as_text(debug_info=True))
     assert texts[0] == texts[1]
     assert "loc(" in texts[0]
 
@@ -138,12 +133,8 @@ def test_deleted_arrays_tracers_and_errors_of_arguments():
     gone = jnp.ones(3)
     gone.delete()
 
-    class NoArray:
-        def __repr__(self):
-            raise RuntimeError
-
     def run():
-        for value in (gone, NoArray(), "text"):
+        for value in (gone, of_a_library("1 / 0"), "text"):
             with pytest.raises((RuntimeError, TypeError)):
                 jax.jit(lambda x: x)(value)
 
@@ -152,15 +143,8 @@ def test_deleted_arrays_tracers_and_errors_of_arguments():
 
 
 def test_a_value_that_calls_jax_when_it_is_looked_at_makes_no_builds():
-    source = "def __repr__(self):\n    return str(jax.jit(lambda x: x * 18)(X)[0])"
-    names = {"jax": jax, "X": X}
-    exec(compile(source, "/x/site-packages/library.py", "exec"), names)  # the user's is not called
-    value = type("Value", (), {"__repr__": names["__repr__"]})()
-
-    def run():
-        jax.jit(lambda x, _: x * 19, static_argnums=1)(X, value)
-
-    (built,) = builds(run)
+    value = of_a_library("str(jax.jit(lambda x: x * 18)(X)[0])", jax=jax, X=X)
+    (built,) = builds(lambda: jax.jit(lambda x, _: x * 19, static_argnums=1)(X, value))
     assert built.arguments.statics[0].value == "18.0"
 
 
@@ -175,26 +159,21 @@ def test_threads_that_compile_at_once_are_told_apart(tmp_path):
         barrier.wait()
         idents[threading.get_ident()] = number
         for size in (3, 4, 5):
-            jax.jit(lambda x: x + number)(np.ones(size + 10 * number))
+            jax.jit(lambda x: x + number)(np.ones(size + 10 * (number + 1)))
 
     with harness.profile(tmp_path / "profile") as found, ThreadPoolExecutor(6) as pool:
         list(pool.map(work, range(6)))
     done = [built for built in found.builds if built.times("compile")]
     assert len(done) == 18
     for built in done:
-        (leaf,) = built.arguments.leaves
-        size = int(leaf.aval.partition("[")[2].rstrip("]"))
-        assert size // 10 == idents[built.line.thread] or size < 10
-        assert [span.times for span in built.line.spans] == [1, 1, 1]
+        [leaf] = built.arguments.leaves
+        assert leaf.aval[:9] == f"float32[{idents[built.line.thread] + 1}"
+        assert times(built) == {"trace": 1, "lower": 1, "compile": 1}
         assert built.line.parent == 0
 
 
 class OwnError(Exception):
     """The program's own."""
-
-
-def raising(*_, **__):
-    raise OwnError("a listener of the program's")
 
 
 @pytest.fixture
@@ -204,6 +183,7 @@ def raising_listener():
 
     lists = [value for value in vars(monitoring).values() if isinstance(value, list)]
     before = [list(value) for value in lists]
+    raising = Mock(side_effect=OwnError("a listener of the program's"))
     yield lambda: monitoring.register_event_duration_secs_listener(raising)
     for value, was in zip(lists, before, strict=True):
         value[:] = was
@@ -216,32 +196,29 @@ def outcome(size):
         return str(error)
 
 
-def test_a_listener_that_raises_is_seen_as_it_would_be_without_a_profile(
-    tmp_path, raising_listener
-):
+def test_a_listener_that_raises_is_seen_as_it_would_be_without_a_profile(raising_listener):
     raising_listener()
     without = [outcome(size) for size in (3, 4)]
     before = installed()
-    with harness.profile(tmp_path / "profile") as found:
+    with harness.profile() as found:
         within = [outcome(size) for size in (3, 4)]
     assert within == without
     assert installed() == before
     assert found.processes[0].ended is not None
-    with harness.profile(tmp_path / "again") as found:
+    with harness.profile() as found:
         raising_listener()  # one that comes later
         assert outcome(5) == without[0]
     assert found.processes[0].ended is not None
 
 
-def test_a_program_that_takes_all_listeners_away_is_recorded_to_the_end(tmp_path, raising_listener):
+def test_a_program_that_takes_all_listeners_away_is_recorded_to_the_end(raising_listener):
     before = installed()
-    with harness.profile(tmp_path / "profile") as found:
+    with harness.profile() as found:
         jax.monitoring.clear_event_listeners()
         assert outcome(6) == (6,)
     assert len([built for built in found.builds if built.times("compile")]) == 1
-    assert {name: value for name, value in installed().items() if ":" in name} == {
-        name: value for name, value in before.items() if ":" in name
-    }
+    now = installed()
+    assert all(now[name] == value for name, value in before.items() if ":" in name)
 
 
 def test_names_that_are_no_unicode_are_recorded(tmp_path):

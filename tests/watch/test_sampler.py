@@ -1,7 +1,5 @@
 """Where threads are and what is still built is seen, is not felt, and has an end in a day's run."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
@@ -9,8 +7,12 @@ import types
 import weakref
 from collections import Counter
 from pathlib import Path
+from unittest.mock import Mock
+
+import jax
 
 import harness
+from harness.profiles import figures
 from harness.watch import events, recorder
 from harness.watch import sampler as sampling
 from harness.watch.call_sites import Places
@@ -18,37 +20,18 @@ from harness.watch.recorder import Recorder
 from harness.watch.sampler import Sampler
 from harness.watch.visits import JaxVisit
 from harness.watch.writer import Writer
+from tests.watch.recorded import profiled
 
 S = 10**9
 DAY = 86_400 * S
 
 
-class Listening:
-    """Takes what the sampler says."""
-
-    def __init__(self):
-        self.builds = types.SimpleNamespace(open={})
-        self.counts = Counter()
-        self.told = []
-        self.failures = []
-        self.every_ns = 1_000_000_000
-
-    def pause_ns(self, since_ns=None):
-        return self.every_ns
-
-    def sampled(self, interval_ns, counts):
-        self.counts.update(counts)
-
-    def running(self, build):
-        self.told.append(build)
-
-    def failed(self, error):
-        self.failures.append(error)
-
-
 def sampler(interval_ms=2.0):
-    listening = Listening()
-    return Sampler(listening, interval_ms), listening
+    """Return a sampler, and who is told."""
+    found = Mock(counts=Counter(), builds=types.SimpleNamespace(open={}))
+    found.pause_ns.return_value = S
+    found.sampled.side_effect = lambda interval_ns, counts: found.counts.update(counts)
+    return Sampler(found, interval_ms), found
 
 
 def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypatch):
@@ -59,10 +42,10 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
     time.sleep(0.1)
     found.builds.open[me] = JaxVisit("call", sampling.clock(), me)
     time.sleep(0.03)
-    assert found.told == []
+    found.running.assert_not_called()
     time.sleep(0.1)
     looking.stop()
-    assert len(found.told) == 1  # and not again before a second is over
+    found.running.assert_called_once()  # and not again before a second is over
     mine = Counter()
     for (thread, stack, whose), count in found.counts.items():
         if thread == me:
@@ -70,13 +53,13 @@ def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypa
     assert mine.most_common(1)[0][0] == ("program", __file__)
     names = {code.co_name for (_, stack, _) in found.counts for code in stack.codes}
     assert "_look" not in names
-    assert found.failures == []
+    found.failed.assert_not_called()
 
 
 def test_where_looking_costs_too_much_it_looks_less_often(monkeypatch):
     monkeypatch.setattr(sampling, "SHARE", 0.0)
     looking, found = sampler()
-    found.every_ns = 20_000_000
+    found.pause_ns.return_value = 20_000_000
     looking.start()
     time.sleep(0.3)
     looking.stop()
@@ -89,7 +72,7 @@ def test_it_ends_by_an_error_of_its_own_only(monkeypatch):
     found.builds = None
     looking.start()
     time.sleep(0.1)
-    assert len(found.failures) == 1
+    found.failed.assert_called_once()
     looking.stop()
     quiet, _ = sampler(0)
     before = threading.active_count()
@@ -99,21 +82,16 @@ def test_it_ends_by_an_error_of_its_own_only(monkeypatch):
 
 
 def test_it_keeps_no_frame_alive():
-    class Held:
-        pass
+    def work():
+        held = {1}
+        time.sleep(0.1)
+        return weakref.ref(held)
 
     looking, found = sampler()
     looking.start()
-
-    def work():
-        held = Held()
-        seen.append(weakref.ref(held))
-        time.sleep(0.1)
-
-    seen = []
-    work()
+    seen = work()
     gc.collect()
-    assert seen[0]() is None
+    assert seen() is None
     looking.stop()
     assert any(code.co_name == "work" for (_, stack, _) in found.counts for code in stack.codes)
 
@@ -158,11 +136,6 @@ def test_late_stacks_are_one_line_of_the_program_and_the_answer_says_so(monkeypa
 
 def test_a_recording_in_which_stacks_were_cut_says_so(monkeypatch):
     monkeypatch.setattr(events, "MOST_STACKS", 0)
-    from harness.profiles import figures
-
     monkeypatch.setattr(figures, "MOST_STACKS", 0)
-    import jax
-
-    with harness.profile() as profile:
-        jax.jit(lambda x: x - 1)(3)
+    profile = profiled(lambda: jax.jit(lambda x: x - 1)(3))
     assert any("only the innermost line" in line for line in profile.summary(lines=99))
