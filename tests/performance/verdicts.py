@@ -1,6 +1,6 @@
 """Verdicts held against arms that are made of real processes, in which the truth is known.
 
-    python -m tests.performance.verdicts TREE... [--arms 24] [--seed 1] [--save FILE]
+    python -m tests.performance.verdicts TREE... [--arms 24] [--seed 1] [--save FILE] [--looks N]
 
 TREE are results trees or record files of identical code: `results/MACHINE/aa/records/RUN/*` after
 `harness aa`. Their processes are permuted between two arms, those of one round together, because
@@ -8,6 +8,10 @@ they share what the machine did then. Each pair of arms is judged by what `harne
 as it is (false alarms), with 5, 10 or 20 % more time in a tenth of the rows, drawn anew for each
 pair (power; --save writes it as CSV and SVG), and with planted changes, which must be told. With
 several TREE, each is held against the next as well, as it was measured.
+
+With --looks 8 the arms are of eight rounds at most and are judged as `harness compare --live` does
+instead: after 4 rounds, and after every 4 more, at each look's share of the error; once more with
+the whole error at each look.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import itertools
 import json
 import random
 import statistics
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,13 +33,15 @@ import pandas as pd
 from harness.frame.columns import COLUMNS, LISTS, NUMBERS
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of, record_files_of
-from harness.records.schema import Problems, Record, digest, read_file
+from harness.records.schema import Problems, digest, read_file
 from harness.stages.registry import STAGES
 from harness.verdicts import summary
 from harness.verdicts.aa.rates import CALLED, anonymous
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
+from harness.verdicts.live.comparison import open_rows
+from harness.verdicts.live.rounds import next_look, share
 from tests.performance.command import options
 
 EFFECTS = (0.05, 0.10, 0.20)
@@ -57,31 +64,40 @@ class Pool(NamedTuple):
 
 def pooled(trees: list[Path]) -> Pool:
     """Return the processes of trees of identical code, whatever commit they name."""
-    records: list[Record] = []
+    records: list[Any] = []
     rounds: dict[str, Round] = {}
     loads: dict[Round, float] = {}
-    for number, tree in enumerate(trees):
-        for file in record_files_of(tree):
-            for record in read_file(file, Problems()):
-                if record.scenario != "off" or record.comparison is not None:
-                    continue
-                process = record.process or f"{number} {record.replicate}"
-                rounds[process] = number, record.replicate.rpartition("#")[2]
-                loads.setdefault(rounds[process], (record.load_average or [np.nan])[0])
-                case = (record.workload, record.axes, record.transform, record.target)
-                changed: dict[str, Any] = {
-                    "key": digest(*case, record.precision, record.protocol),
-                    "replicate": f"{number} {record.replicate}",
-                    "process": process,
-                    **{"commit": "", "dirty": "", "code": {}, "effort": "of several"},
-                }
-                records.append(msgspec.structs.replace(record, **changed))
+    files = [(number, file) for number, tree in enumerate(trees) for file in record_files_of(tree)]
+    for number, file in files:
+        for record in read_file(file, Problems()):
+            if record.scenario != "off" or record.comparison is not None:
+                continue
+            process = record.process or f"{number} {record.replicate}"
+            rounds[process] = number, record.replicate.rpartition("#")[2]
+            loads.setdefault(rounds[process], (record.load_average or [np.nan])[0])
+            case = (record.workload, record.axes, record.transform, record.target)
+            changed: dict[str, Any] = {
+                "key": digest(*case, record.precision, record.protocol),
+                "replicate": f"{number} {record.replicate}",
+                "process": process,
+                **{"commit": "", "dirty": "", "code": {}, "effort": "of several"},
+            }
+            records.append(msgspec.structs.replace(record, **changed))
     return Pool(frame_of(records), rounds, list(loads.values()))
 
 
-def of_each(frame: pd.DataFrame, column: str, change: Callable[[int, list[Any]], Any]) -> Any:
-    """Return a column of lists, each changed as `change(row, list)` says; empty ones stay."""
-    changed = [change(at, own) if own else [] for at, own in enumerate(frame[column])]
+def of_each(frame: pd.DataFrame, column: str, change: Callable[[str, Any, int], Any]) -> Any:
+    """Return a column of lists, in each of which `change(process, value, row)` replaces values.
+
+    Values that become None are gone.
+    """
+    names = frame["cpu_processes" if column.startswith("cpu_") else "processes"]
+    changed = [
+        [new for pair in zip(whose, own, strict=True) if (new := change(*pair, at)) is not None]
+        if own
+        else []
+        for at, (whose, own) in enumerate(zip(names, frame[column], strict=True))
+    ]
     return pd.Series(changed, index=frame.index, dtype=object)
 
 
@@ -94,24 +110,10 @@ def valued(frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
 def arm(pool: Pool, chosen: set[Round]) -> pd.DataFrame:
     """Return the arm that has the processes of the chosen rounds."""
 
-    def left(column: str) -> Any:
-        names = pool.frame[processes_of(column)].to_list()
-        return of_each(
-            pool.frame,
-            column,
-            lambda at, values: [
-                value
-                for value, name in zip(values, names[at], strict=True)
-                if pool.rounds.get(name) in chosen
-            ],
-        )
+    def kept(process: str, value: Any, row: int) -> Any:
+        return value if pool.rounds.get(process) in chosen else None
 
-    return valued(pool.frame, {column: left(column) for column in LISTS})
-
-
-def processes_of(column: str) -> str:
-    """Return the column that says which process each value of another is of."""
-    return "cpu_processes" if column.startswith("cpu_") else "processes"
+    return valued(pool.frame, {name: of_each(pool.frame, name, kept) for name in LISTS})
 
 
 def slowed(
@@ -120,24 +122,20 @@ def slowed(
     """Return an arm in which rows take `factor` times as long, in all processes or in some."""
     hit = np.asarray(rows)
 
-    def longer(column: str) -> Any:
-        names = frame[processes_of(column)].to_list()
+    def longer(process: str, value: float, row: int) -> float:
+        now = hit[row] and (processes is None or process in processes)
+        return value * (factor if now else 1)
 
-        def changed(at: int, values: list[Any]) -> list[Any]:
-            which = [hit[at] and (processes is None or name in processes) for name in names[at]]
-            return [one * (factor if now else 1) for one, now in zip(values, which, strict=True)]
-
-        return of_each(frame, column, changed)
-
-    return valued(frame, {name: longer(name) for name, kind in COLUMNS.items() if kind == NUMBERS})
+    times = [name for name, kind in COLUMNS.items() if kind == NUMBERS]
+    return valued(frame, {name: of_each(frame, name, longer) for name in times})
 
 
 def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return two arms of random rounds, as many of each tree in one as in the other."""
     sides: tuple[set[Round], set[Round]] = set(), set()
     rounds = sorted(set(pool.rounds.values()))
-    for tree in {tree for tree, _ in rounds}:
-        own = [one for one in rounds if one[0] == tree]
+    for _, of_tree in itertools.groupby(rounds, key=lambda one: one[0]):
+        own = list(of_tree)
         rng.shuffle(own)
         half = len(own) // 2
         sides[0].update(own[:half])
@@ -145,18 +143,21 @@ def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
     return arm(pool, sides[0]), arm(pool, sides[1])
 
 
-def judged(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """Return what `harness compare` says of the rows that it can compare."""
-    verdicts = comparison_between(Arm("A", a), Arm("B", b)).frame
-    verdicts["called"] = verdicts["verdict"].isin(CALLED)
-    verdicts["together"] = verdicts["stage_verdict"].isin(CALLED)
-    verdicts["unsure"] = verdicts["verdict"] == "unsure"
+def judged(a: pd.DataFrame, b: pd.DataFrame, **how: Any) -> pd.DataFrame:
+    """Return what `harness compare` says, and which rows it calls: alone, and as a whole stage."""
+    verdicts = comparison_between(Arm("A", a), Arm("B", b), **how).frame
+    return verdicts.assign(
+        called=verdicts["verdict"].isin(CALLED), together=verdicts["stage_verdict"].isin(CALLED)
+    )
+
+
+def comparable(verdicts: pd.DataFrame) -> pd.DataFrame:
     return verdicts[~verdicts["verdict"].isin(["incomparable", "broken"])]
 
 
 def alarms(title: str, comparisons: list[pd.DataFrame]) -> None:
     """Print how often rows and families of identical arms were called different."""
-    whole = pd.concat([one.assign(pair=n) for n, one in enumerate(comparisons)])
+    whole = pd.concat([comparable(one).assign(pair=n) for n, one in enumerate(comparisons)])
     families = whole.groupby(["pair", "stage"])[["called", "together"]].any()
     rows, together = families.sum()
     print(
@@ -167,7 +168,7 @@ def alarms(title: str, comparisons: list[pd.DataFrame]) -> None:
         one = rate(int(own["called"].sum()), len(own))
         print(
             f"  {stage:10s} called {one.count:4d} of {one.of:5d} ({one.low:.2%} to {one.high:.2%})"
-            f", unsure {own['unsure'].mean():6.1%}"
+            f", unsure {(own['verdict'] == 'unsure').mean():6.1%}"
         )
 
 
@@ -179,7 +180,7 @@ def power(pool: Pool, rng: random.Random, count: int) -> pd.DataFrame:
             a, b = map(anonymous, drawn(pool, rng))
             drawing = np.array([rng.random() < SHARE for _ in range(len(b))])
             b = slowed(b, drawing, 1 + effect).assign(fingerprint=np.where(drawing, "other", ""))
-            own = judged(a, b)
+            own = comparable(judged(a, b))
             parts.append(own[own["fingerprint_b"] == "other"].assign(more=effect))
     rows = []
     for (stage, effect), own in pd.concat(parts).groupby(["stage", "more"]):
@@ -211,7 +212,9 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
     named = [*b["processes"], *b["cpu_processes"]]
     some = {one for own in named for one in own[: round(len(own) * 3 / 8)]}
     hit = (stage == "execute").to_list()
-    late = of_each(b, "p90_samples", lambda at, own: [one + hit[at] * 1e-3 for one in own])
+    late = [
+        [one + now * 1e-3 for one in own] for own, now in zip(b["p90_samples"], hit, strict=True)
+    ]
     everywhere = slowed(b, stage == "trace", 1.3)
     workload = rng.choice(sorted(set(b["workload"][ours])))
     fails = b["workload"] == workload
@@ -223,14 +226,48 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
             calibrated_samples=b.calibrated_samples
         ),
         "compile x 1.5 in 3 of 8 processes": slowed(b, (stage == "compile") & ours, 1.5, some),
-        "every second call 1 ms slower": b.assign(p90_samples=late),
+        "every second call 1 ms slower": b.assign(
+            p90_samples=pd.Series(late, index=b.index, dtype=object)
+        ),
         f"{workload} fails": b.assign(**failed),
     }
 
 
+def looked(pool: Pool, rng: random.Random, count: int, limit: int) -> None:
+    """Print how often identical arms were called different at any of several looks."""
+    rounds = sorted(set(pool.rounds.values()))
+    found: dict[str, Counter[str]] = {"its share": Counter(), "the whole error": Counter()}
+    families, closed = 0, []
+    for _ in range(count):
+        rng.shuffle(rounds)
+        ever: dict[str, set[str]] = {how: set() for how in found}
+        looks: list[int] = []
+        while not looks or looks[-1] < limit:
+            looks.append(next_look(looks[-1] if looks else 0, limit))
+            a, b = (
+                anonymous(arm(pool, set(rounds[begin : begin + looks[-1]]))) for begin in (0, limit)
+            )
+            parts = (share(looks, limit), 1.0)
+            for part, (how, called) in zip(parts, ever.items(), strict=True):
+                frame = judged(a, b, interleaved=True, share=part)
+                called |= set(frame["stage"][frame["called"] | frame["together"]])
+                if how == "its share" and len(looks) == 1:
+                    closed.append(1 - len(open_rows(frame)) / len(frame))
+        families += frame["stage"].nunique()
+        for how, called in ever.items():
+            found[how].update(called)
+    for how, counted in found.items():
+        one = rate(counted.total(), families)
+        stages = ", ".join(f"{stage} {n}" for stage, n in sorted(counted.items()))
+        print(
+            f"each look at {how}: {one.count} of {one.of} families with an alarm at any look "
+            f"({one.low:.1%} to {one.high:.1%}){': ' if stages else ''}{stages}"
+        )
+    print(f"rows closed at the first look: {statistics.mean(closed):.0%}")
+
+
 def main() -> None:
-    """Judge, and print the tables."""
-    given = options(__doc__, select=True, arms=24, seed=1, save="")
+    given = options(__doc__, select=True, arms=24, seed=1, save="", looks=0)
     trees, rng = [Path(one) for one in given.select], random.Random(given.seed)
     pool = pooled(trees)
     rounds = set(pool.rounds.values())
@@ -238,6 +275,9 @@ def main() -> None:
         f"seed {given.seed}; {len(rounds)} rounds of {len(trees)} trees, measured at a load of "
         f"{np.nanmin(pool.loads):.1f} to {np.nanmax(pool.loads):.1f}"
     )
+    if given.looks:
+        looked(pool, rng, given.arms, given.looks)
+        return
     arms = [drawn(pool, rng) for _ in range(given.arms)]
     alarms("Permuted", [judged(anonymous(a), anonymous(b)) for a, b in arms])
     alarms("Permuted, programs known to be equal", [judged(a, b) for a, b in arms])
@@ -245,10 +285,8 @@ def main() -> None:
         whole = [
             anonymous(arm(pool, {one for one in rounds if one[0] == n})) for n in range(len(trees))
         ]
-        alarms(
-            "One tree against the next",
-            [judged(*two) for two in itertools.pairwise(whole)],
-        )
+        pairs = itertools.pairwise(whole)
+        alarms("One tree against the next", [judged(*two) for two in pairs])
     found = power(pool, rng, max(1, given.arms // 3))
     print("\nSlower rows that were found")
     for one in found.itertuples():
