@@ -13,6 +13,7 @@ from harness.cli import app
 from harness.cli.compile_page import growth_page
 from harness.cli.output import TextTable
 from harness.errors import HarnessError
+from harness.ir import child
 from harness.ir.growth import Growth
 from tests.ir import waves
 
@@ -298,3 +299,10 @@ def test_words_say_what_the_interval_does(fitted, says):
     exponent, low, high, is_power = fitted
     growth = Growth("pass", "it", {"1": 1.0}, exponent, low, high, is_power, None)
     assert says in growth.sentence("n")
+
+
+def test_a_remedy_whose_program_cannot_be_made_stays_untried():
+    def made(jaxpr):
+        raise NotImplementedError("no such primitive")
+
+    assert child._tried(None, made, None, 1.0) is None
