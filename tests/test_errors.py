@@ -1,15 +1,8 @@
-"""Names that a user types are found whatever their case; what is meant is guessed."""
+"""Names that a user types; tests/cli/test_options.py holds what is said of those of a command."""
 
 import pytest
 
-from harness.errors import UsageError, find_name, match_names, nearest
-
-KNOWN = ("nn.Gelu", "nn.Softmax", "fft.Fft")
-
-
-@pytest.mark.parametrize("typed", ["fft.Fft", "FFT.FFT", "fft.fft"])
-def test_a_name_is_found_whatever_its_case(typed):
-    assert find_name(typed, KNOWN, "workload") == "fft.Fft"
+from harness.errors import UsageError, find_name, nearest
 
 
 def test_of_names_that_differ_in_case_alone_only_the_exact_one_is_found():
@@ -18,24 +11,10 @@ def test_of_names_that_differ_in_case_alone_only_the_exact_one_is_found():
         find_name("Ab", ["ab", "aB"], "axis")
 
 
-def test_an_unknown_name_is_told_with_the_nearest_all_and_what_else_would_do():
-    with pytest.raises(UsageError) as caught:
-        find_name("fft.Fff", KNOWN, "workload", ", or a path")
-    assert str(caught.value) == (
-        "No workload is called 'fft.Fff'. Did you mean 'fft.Fft'? There are: nn.Gelu, nn.Softmax, "
-        "fft.Fft, or a path."
-    )
+def test_an_unknown_name_is_told_with_what_else_would_do_and_no_guess_where_nothing_is_near():
+    said = r"No axis is called 'zzz'\. There are: size, or a path\.$"
+    with pytest.raises(UsageError, match=said):
+        find_name("zzz", ["size"], "axis", ", or a path")
     with pytest.raises(UsageError, match="There are: none at all"):
         find_name("a", [], "workload")
-
-
-def test_an_expression_finds_names_whatever_their_case():
-    assert match_names("^NN", KNOWN, "workload") == ["nn.Gelu", "nn.Softmax"]
-    with pytest.raises(UsageError, match=r"'\(' is no regular expression"):
-        match_names("(", KNOWN, "workload")
-    with pytest.raises(UsageError, match=r"No workload matches 'sofmax'\. Did you mean 'nn.Softm"):
-        match_names("sofmax", KNOWN, "workload")
-
-
-def test_nothing_is_guessed_where_nothing_is_near():
-    assert nearest("zzz", KNOWN) == ""
+    assert nearest("zzz", ["size"]) == ""

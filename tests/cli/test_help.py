@@ -38,12 +38,8 @@ def test_help_explains_everything_and_fits_its_terminal(path):
     assert wide == narrow
     assert wide.startswith(f"Usage: {path}".replace(" ", ""))
     assert not re.search(r"<[a-z]", help_of(path, 102)), "values have names, and no types"
-
-
-@pytest.mark.parametrize("path", [path for path in COMMANDS if path.count(" ") == 1])
-def test_help_shows_an_example(path):
-    group = isinstance(COMMANDS[path], click.Group)
-    assert f"    {path}" in help_of(path, 102) or group
+    if path.count(" ") == 1 and not isinstance(COMMANDS[path], click.Group):
+        assert f"    {path}" in help_of(path, 102), "an example"
 
 
 def test_the_first_help_teaches_commands_and_exit_codes():

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import COMMANDS, app, lazy
-
 HARNESS = Path(__file__).parents[2] / "harness"
-
 MOST_IN_FUNCTIONS = 54
 """Imports inside functions in the whole house. What runs in a process of its own, beside the
 program of a user or before JAX has to be imported, needs some."""
@@ -53,18 +50,6 @@ def test_few_imports_stand_inside_functions_and_each_says_why():
     places = dict(imports_in_functions(HARNESS))
     assert len(places) <= MOST_IN_FUNCTIONS, "\n".join(places)
     assert [place for place, says_why in places.items() if not says_why] == []
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_loads_and_has_a_help_of_its_own(name):
-    command = app.get_command(None, name)
-    assert command.help
-    assert COMMANDS[name].help.endswith((".", "?"))
-
-
-def test_a_command_of_a_room_that_is_not_there_is_none():
-    commands = {"here": lazy.Lazy("a:b", "A."), "gone": lazy.Lazy("a:b", "A.", "harness.nowhere")}
-    assert list(lazy.LazyGroup(name="group", lazy=commands).commands) == ["here"]
 
 
 @pytest.fixture(scope="module")

@@ -46,12 +46,6 @@ def test_results_are_named_by_option_argument_or_variable(tree):
     assert rows(tree, HARNESS_RESULTS="nowhere") == everything
 
 
-def test_two_places_of_results_are_refused(tree, tmp_path):
-    done = run("show", tree, "-r", tmp_path)
-    assert isinstance(done.exception, UsageError)
-    assert "Two places of results are given" in str(done.exception)
-
-
 @pytest.mark.parametrize("command", READERS)
 def test_every_command_that_reads_takes_results_and_filters(command):
     shown = run(command, "--help").output
@@ -85,6 +79,7 @@ def test_filters_leave_what_is_asked_for_whatever_the_case(tree, filters, count)
         (["--case", "sice=8"], "No axis is called 'sice'. Did you mean 'Size'?"),
         (["--case", "size=9"], "No row has size=9."),
         (["--case", "size"], "expected AXIS=VALUE"),
+        (["-r", "elsewhere"], "Two places of results are given"),
     ],
 )
 def test_a_filter_that_leaves_nothing_says_what_there_is(tree, filters, text):

@@ -11,10 +11,12 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from harness.cli import ir
 from harness.cli.output import (
     Format,
     Heading,
     Output,
+    Text,
     TextTable,
     escaped,
     json_text,
@@ -55,13 +57,6 @@ def test_json_is_strict_and_csv_is_everything(capsys):
     assert json.loads(capsys.readouterr().out) == {"own": 1.5}
     Output(Format.csv).show(page(), FRAME)
     assert capsys.readouterr().out.splitlines()[0] == "name,value,when"
-
-
-def test_a_page_for_a_terminal_shows_what_a_file_name_may_hold():
-    file = io.StringIO()
-    print_page(["a\x1b[31m \udcff [bold]"], Console(file=file, width=80))
-    assert file.getvalue() == "a\\x1b[31m \\udcff [bold]\n"
-    assert escaped("@someone <b>") == "&#64;someone &lt;b&gt;"
 
 
 def test_a_file_is_replaced_as_a_whole_or_stays(tmp_path):
@@ -131,31 +126,26 @@ def test_no_name_number_or_unit_of_a_table_is_cut_at_any_width(width, terminal):
         assert max(map(len, lines)) <= max(width, len(lines[0]))
 
 
-ESCAPE = "\x1b[31mred\x9b0m\u202e"
+ESCAPE = "\x1b[31mred\x9b0m\u202e [bold]"
 
 
 def test_no_command_prints_what_would_steer_a_terminal(capsys, tmp_path, command):
-    from harness.cli import ir, output
-
     frame = pd.DataFrame({"name": [ESCAPE]})
-    parts = [ESCAPE, output.Heading(ESCAPE), output.TextTable(frame), output.Text(ESCAPE)]
+    parts = [f"{ESCAPE}\udcff", Heading(ESCAPE), TextTable(frame), Text(ESCAPE)]
     for form in ("table", "markdown", "json"):
-        output.Output(output.Format(form)).show(parts, frame)
-    output.say(ESCAPE)
+        Output(Format(form)).show(parts, frame)
+    say(ESCAPE)
     for coloured in (ir.coloured(ESCAPE), ir.coloured_difference(f"+{ESCAPE}")):
         assert all(line.plain.isprintable() for line in coloured)
     shown = capsys.readouterr()
+    assert "[bold]\\udcff\n" in shown.out
     for text in (shown.out, shown.err):
-        assert "red" in text
+        assert "\\x1b[31mred\\x9b0m\\x202e [bold]" in text
         assert [one for one in text if not one.isprintable() and one != "\n"] == []
     code, _, said = command("show", "--results", tmp_path / ESCAPE)
     assert code == 2
     assert "\\x1b[31mred" in said
     assert "\x1b" not in said
-
-
-def test_what_json_escapes_is_read_back_as_it_was():
-    from harness.cli import output
-
+    assert escaped("@someone <b>") == "&#64;someone &lt;b&gt;"
     text = f"{ESCAPE}\U000f0000 \t\n\u200d é"
-    assert json.loads(output.json_text({"a": text})) == {"a": text}
+    assert json.loads(json_text({"a": text})) == {"a": text}

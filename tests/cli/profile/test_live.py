@@ -12,6 +12,7 @@ import time
 
 import pytest
 from rich.console import Console
+from rich.text import Text
 
 from harness.cli.profile import told as line
 from harness.profiles import live
@@ -26,39 +27,37 @@ BUSY = State(1, 31, 48.2, (NOW,), Tally("step", "train.py:90", 1, 2.1))
 IDLE = State(1, 31, 48.2, (), Tally("step", "train.py:90", 1, 2.1), (Tally("loss", "", 4, 40.0),))
 
 
-def test_the_line_says_what_is_built_now_for_how_long_and_how_often():
-    assert live.line_of(BUSY, 70 * S, 70.0) == (
-        "compiling `loss` (train.py:88) for 12 s, 4th time · 31 builds, 48 s of 70 s"
-    )
-
-
-def test_between_builds_the_line_says_what_was_last_and_costs_most():
-    assert live.line_of(IDLE, 70 * S, 70.0) == (
-        "31 builds, 48 s of 70 s · last `step` (train.py:90), 2.1 s · most `loss`, 40 s"
-    )
-    assert live.line_of(State(0, 0, 0.0), S, 1.0) == "0 builds, 0 s of 1.0 s"
-
-
-def test_the_first_time_is_not_counted_and_other_threads_are():
-    first = Now("f", "", "trace", 0, 0, 1)
-    assert live.line_of(State(1, 1, 1.0, (first, NOW, NOW)), 2 * S, 3.0) == (
-        "tracing `f` for 2.0 s, and 2 more · 1 build, 1.0 s of 3.0 s"
-    )
+FIRST = Now("f", "", "trace", 58 * S, 0, 1)
+HOSTILE = Now("a\x1b[2J\nb\u2028", "x\r.py:1", "compile", 69 * S, 0, 1)
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"),
-     (102, "102nd"), (113, "113th")],
-)  # fmt: skip
-def test_ordinals(number, text):
-    assert live.ordinal(number) == text
+    ("state", "said"),
+    [
+        (BUSY, "compiling `loss` (train.py:88) for 12 s, 4th time · 31 builds, 48 s of 70 s"),
+        (
+            IDLE,
+            "31 builds, 48 s of 70 s · last `step` (train.py:90), 2.1 s · most `loss`, 40 s",
+        ),
+        (State(0, 0, 0.0), "0 builds, 0 s of 70 s"),
+        (  # the first time is not counted
+            State(1, 1, 1.0, (FIRST, NOW, NOW)),
+            "tracing `f` for 12 s, and 2 more · 1 build, 1.0 s of 70 s",
+        ),
+        (
+            State(1, 1, 1.0, (HOSTILE,)),
+            "compiling `a\\x1b[2J\\x0ab\\x2028` (x\\x0d.py:1) for 1.0 s · 1 build, 1.0 s of 70 s",
+        ),
+    ],
+)
+def test_the_line_says_what_is_built_now_or_was_last_and_what_costs_most(state, said):
+    assert live.line_of(state, 70 * S, 70.0) == said
 
 
-def test_a_name_cannot_move_the_cursor():
-    hostile = Now("a\x1b[2J\nb\u2028", "x\r.py:1", "compile", 0, 0, 1)
-    shown = live.doing(hostile, S)
-    assert shown == "compiling `a\\x1b[2J\\x0ab\\x2028` (x\\x0d.py:1) for 1.0 s"
+def test_ordinals():
+    assert " ".join(map(live.ordinal, (1, 2, 3, 4, 11, 12, 21, 102, 113))) == (
+        "1st 2nd 3rd 4th 11th 12th 21st 102nd 113th"
+    )
 
 
 def plain(*times):
@@ -79,9 +78,6 @@ def test_without_a_terminal_a_line_comes_every_ten_seconds_while_there_is_news()
     said = plain(*((number / 4, states[number // 40]) for number in range(400)))
     assert [seconds for seconds, _ in said] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
     assert said[0][1] == "harness: 1 build, 1.0 s of 10 s"
-
-
-def test_without_a_terminal_nothing_new_is_no_line():
     assert len(plain(*((number / 4, IDLE) for number in range(4_000)))) == 1
 
 
@@ -144,11 +140,7 @@ def test_on_a_terminal_what_the_program_writes_scrolls_above_the_line(monkeypatc
     shown._height = 24
     shown.show(BUSY, 72 * S, 72.0)
     assert screen.new().startswith(TAKEN_AWAY + "\x1bD\x1b[A\x1b7\x1b[1;29r")
-
-
-def test_a_terminal_of_two_lines_is_left_alone(monkeypatch):
-    monkeypatch.setenv("LINES", "2")
-    screen = Screen()
+    monkeypatch.setenv("LINES", "2")  # which is left alone
     shown = line.OnTerminal(screen)
     shown.show(BUSY, 70 * S, 70.0)
     shown.end()
@@ -223,7 +215,5 @@ def test_the_line_is_never_wider_than_the_terminal(monkeypatch):
     shown = line.OnTerminal(screen)
     wide = Now("損失" * 40, "", "compile", 0, 0, 1)
     shown.show(State(1, 1, 1.0, (wide,)), S, 1.0)
-    text = screen.new().rpartition("\x1b[2K")[2]
-    from rich.text import Text
-
-    assert Console().measure(Text.from_ansi(text.removesuffix("\x1b8"))).maximum <= 19
+    text = screen.new().rpartition("\x1b[2K")[2].removesuffix("\x1b8")
+    assert Console().measure(Text.from_ansi(text)).maximum <= 19

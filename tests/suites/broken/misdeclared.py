@@ -1,4 +1,4 @@
-"""A workload that is declared wrongly, beside one that is not."""
+"""A workload that is declared wrongly, one that raises, and one that is right."""
 
 from harness import Workload, spec
 
@@ -26,3 +26,11 @@ class Right(Workload):
     @staticmethod
     def function(x):
         return x + 1
+
+
+class Raising(Right):
+    """Cannot be traced."""
+
+    @staticmethod
+    def function(x):
+        raise ValueError("this workload cannot be traced")
