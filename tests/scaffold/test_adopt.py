@@ -145,21 +145,45 @@ def classes(text):
     return {one.partition("(")[0]: one for one in text.split("\n\n\nclass ")[1:]}
 
 
-def test_parameters_that_tell_the_shapes_are_axes(adopted):
-    text = classes(adopted.text("benchmarks/speed.py"))["Predict"]
-    assert '"""mypackage.models.predict, as test_predict calls it."""' in text
-    assert '    sweep = {"batch": [64, 256]}\n' in text
-    assert "    def inputs(self, batch):\n" in text
-    assert '            {"w": spec((784, 128), "float32"), "b": spec((128,), "float32")},\n' in text
-    assert '            spec((batch, 784), "float32"),\n' in text
-    assert "    function = staticmethod(mypackage.models.predict)" in text
+PREDICT = "    function = staticmethod(mypackage.models.predict)"
+FOUND = {
+    # Parameters that tell the shapes are axes.
+    "speed.Predict": [
+        '"""mypackage.models.predict, as test_predict calls it."""',
+        '    sweep = {"batch": [64, 256]}\n',
+        "    def inputs(self, batch):\n",
+        '            {"w": spec((784, 128), "float32"), "b": spec((128,), "float32")},\n',
+        '            spec((batch, 784), "float32"),\n',
+        PREDICT,
+    ],
+    # A function of the test's own stands for what it calls.
+    "speed.PredictAgain": [PREDICT],
+    "speed.Power": [
+        'sweep = {"dtype": ["float32", "bfloat16"], "n": [2, 3]}',
+        "        return spec((32, 32), dtype), n\n",
+    ],
+    # What is no array is static.
+    "speed.Scale": [
+        'sweep = {"factor": [2.0], "kind": ["mean"]}',
+        'static = ("factor", "kind")',
+    ],
+    "speed.Draw": ['sweep = {"shape": [(2, 3)]}', 'return spec((), "key")'],
+    # Cases that no parameter tells have arguments of their own.
+    "speed.Shapes": [
+        '"shape0": {"given": (spec((2, 3), "float32"), numpy.float32(3.0))},',
+        '"shape1": {"given": (spec((4, 5, 6), "float32"), numpy.float32(3.0))},',
+    ],
+    # Without benchmarks a test stands for what it calls.
+    "plain.Scale": ['sweep = {"n": [4, 8], "factor": [2.0]}', 'return spec((n,), "float32")'],
+    "plain.ScaleTestSame": ['"kind": ["other"]'],
+}
 
 
-def test_a_function_of_the_tests_own_stands_for_what_it_calls(adopted):
-    found = classes(adopted.text("benchmarks/speed.py"))
-    assert "staticmethod(mypackage.models.predict)" in found["PredictAgain"]
-    assert 'sweep = {"dtype": ["float32", "bfloat16"], "n": [2, 3]}' in found["Power"]
-    assert "        return spec((32, 32), dtype), n\n" in found["Power"]
+@pytest.mark.parametrize("name", FOUND)
+def test_a_workload_is_what_its_test_calls(name, adopted):
+    module, _, workload = name.partition(".")
+    text = classes(adopted.text(f"benchmarks/{module}.py"))[workload]
+    assert [line for line in FOUND[name] if line not in text] == []
 
 
 def test_tests_that_call_a_function_alike_are_one_workload(adopted):
@@ -168,27 +192,6 @@ def test_tests_that_call_a_function_alike_are_one_workload(adopted):
     )
     assert said in adopted.said
     assert "Ready" not in classes(adopted.text("benchmarks/speed.py"))
-
-
-def test_what_is_no_array_is_static(adopted):
-    text = classes(adopted.text("benchmarks/speed.py"))
-    assert 'sweep = {"factor": [2.0], "kind": ["mean"]}' in text["Scale"]
-    assert 'static = ("factor", "kind")' in text["Scale"]
-    assert 'sweep = {"shape": [(2, 3)]}' in text["Draw"]
-    assert 'return spec((), "key")' in text["Draw"]
-
-
-def test_cases_that_no_parameter_tells_have_arguments_of_their_own(adopted):
-    text = classes(adopted.text("benchmarks/speed.py"))["Shapes"]
-    assert '"shape0": {"given": (spec((2, 3), "float32"), numpy.float32(3.0))},' in text
-    assert '"shape1": {"given": (spec((4, 5, 6), "float32"), numpy.float32(3.0))},' in text
-
-
-def test_without_benchmarks_a_test_stands_for_what_it_calls(adopted):
-    found = classes(adopted.text("benchmarks/plain.py"))
-    assert 'sweep = {"n": [4, 8], "factor": [2.0]}' in found["Scale"]
-    assert 'return spec((n,), "float32")' in found["Scale"]
-    assert '"kind": ["other"]' in found["ScaleTestSame"]
 
 
 def test_what_is_not_adopted_is_told_with_the_reason(adopted):

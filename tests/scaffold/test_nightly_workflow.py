@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.repositories import git
 from tests.scaffold.package import Package
 
 FETCH, KEEP = "Results of earlier nights", "Keep the results, also of a night that was cut off"
@@ -46,15 +46,9 @@ class Repository:
         self.package.write(nights / night / "report.html", "large")
 
     def kept(self) -> list[str]:
-        done = subprocess.run(
-            ["git", "-C", self.origin, "ls-tree", "-r", "--name-only", "results"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return [Path(name).name for name in done.stdout.split() if name.endswith(".json")] + [
-            name for name in done.stdout.split() if not name.startswith("mine/results/m/nights/")
-        ]
+        names = git(self.origin, "ls-tree", "-r", "--name-only", "results").split()
+        others = [name for name in names if not name.startswith("mine/results/m/nights/")]
+        return [Path(name).name for name in names if name.endswith(".json")] + others
 
 
 @pytest.fixture
