@@ -39,17 +39,12 @@ def prepared(folder: Path) -> Package:
     shutil.copy(ROOT / "asv.conf.json", package.top)
     for name, text in FILES.items():
         package.write(package.top / name, text)
-    trees.write(
-        package.top / "results",
-        *(
-            trees.record(process, {"trace": [1e6], "compile": [9e6]}, workload="nn.Predict")
-            for process in range(3)
-        ),
-        *(
-            trees.record(process, {"trace": [1e6]}, workload="nn.Predict", night="2026-11-20")
-            for process in range(3)
-        ),
-    )
+    stages = {"trace": [1e6], "compile": [9e6]}
+    for night in ("", "2026-11-20"):
+        about = {"workload": "nn.Predict", "night": night}
+        trees.write(
+            package.top / "results", *(trees.record(number, stages, **about) for number in range(3))
+        )
     package.run("git init --quiet --initial-branch=main .", cwd=package.top)
     package.run("git add . && git commit --quiet -m 'A clone'", cwd=package.top)
     return package

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-from collections import Counter
 
 MACHINE = "my-machine"
 """The name on the page of the machine that measured."""
@@ -63,27 +62,16 @@ def differences(page: str, said: str) -> list[str]:
     Order counts for nothing: tables are sorted by what was measured. A line `…` of the page stands
     for any others, and `…` at the end of a line for its rest.
     """
-    wanted = [line for line in page.splitlines() if line != "…"]
-    there = Counter(plain for line in shown(said).splitlines() if (plain := _plain(line)))
+    wanted = page.splitlines()
+    there = [plain for line in shown(said).splitlines() if (plain := _plain(line))]
     lacking = []
-    for line in wanted:
-        plain = _plain(line)
-        if not plain:
-            continue
-        begun = plain.removesuffix("…").rstrip() if plain.endswith("…") else None
-        equal = next(
-            (
-                t
-                for t in there
-                if t == plain or (begun and t.removesuffix("…").startswith(begun[:90]))
-            ),
-            None,
-        )
-        if equal is None:
-            lacking.append(f"- {plain}")
+    for plain in filter(None, (_plain(line) for line in wanted if line != "…")):
+        begun = plain.removesuffix("…").rstrip()[:90] if plain.endswith("…") else None
+        equal = (one for one in there if one == plain or (begun and one.startswith(begun)))
+        if found := next(equal, ""):
+            there.remove(found)
         else:
-            there[equal] -= 1
-            there += Counter()
+            lacking.append(f"- {plain}")
     # On a busy machine a row may be called slower by chance.
-    more = [line for line in there.elements() if not _SLOWER.fullmatch(line)]
-    return lacking + ([] if "…" in page.splitlines() else [f"+ {line}" for line in more])
+    more = [] if "…" in wanted else [line for line in there if not _SLOWER.fullmatch(line)]
+    return lacking + [f"+ {line}" for line in more]

@@ -57,10 +57,9 @@ x = jax.numpy.ones(3)
 step = jax.jit(lambda x: x + 1)
 """,
     ("docs/cookbook.md", "frame = harness.load"): "import harness\n",
-    (
-        "docs/gpu-tpu-compile.md",
-        "class Predict",
-    ): "from benchmarks.dense import Predict as Workload\n",
+    ("docs/gpu-tpu-compile.md", "class Predict"): (
+        "from benchmarks.dense import Predict as Workload\n"
+    ),
     # Rows of the releases that the page compares: those that are committed, relabelled.
     ("docs/frame.md", "changed = harness.compare"): """
 import pandas as pd
@@ -81,10 +80,9 @@ _RUNS = "mkdir -p runs && " + " && ".join(
 
 COMMANDS = {
     ("docs/budgets.md", "harness profile diff"): "cp -r now before && cp -r now after",
-    (
-        "docs/cache/ledger-explain.md",
-        "harness cache explain",
-    ): "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl",
+    ("docs/cache/ledger-explain.md", "harness cache explain"): (
+        "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"
+    ),
     ("docs/cache/manage.md", "harness cache prune"): _RUNS,
     ("docs/cache/manage.md", "harness cache report"): _RUNS,
     ("docs/profile.md", "harness profile show"): (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
 
 import pytest
 
@@ -55,11 +54,6 @@ def test_a_mark_belongs_to_the_block_below_it():
     first, second = pages.blocks("page.md", text)
     assert (first.runs, first.mark("not executed")) == ("sh", "needs a GPU")
     assert (second.runs, second.mark("not executed"), second.line) == ("sh", None, 7)
-
-
-def test_the_pages_are_those_of_the_repository():
-    assert "README.md" in PAGES
-    assert all(Path(pages.ROOT, page).is_file() for page in PAGES)
 
 
 SHOWN = [

@@ -48,9 +48,8 @@ def test_what_is_shown_stands_below_its_commands():
 
 def test_the_front_door_shows_the_verdict_of_the_page():
     (there,) = [block for block in blocks("README.md") if "verdict" in block.text.split("\n")[0]]
-    assert transcript.with_verdict((pages.ROOT / "README.md").read_text("utf-8")) == (
-        pages.ROOT / "README.md"
-    ).read_text("utf-8")
+    readme = (pages.ROOT / "README.md").read_text("utf-8")
+    assert transcript.with_verdict(readme) == readme
     assert there.text.count(" slower\n") >= 2
 
 
@@ -68,39 +67,41 @@ def test_the_commands_of_the_front_door_are_those_of_the_page():
     assert front <= said(transcript.PAGE, None)
 
 
-def test_numbers_and_order_are_no_difference():
-    other = VERDICTS.replace("28 ms", "30.5 ms").replace("c94042f1", "01234567")
-    first, second, *rest = other.splitlines()
-    mixed = "\n".join([first, second, rest[1], rest[0], *rest[2:]])
-    assert matching.differences(VERDICTS, mixed) == []
+NOISE = "predict.Predict  size=256  compile  28 ms  31 ms  1.1 [1.05, 1.2]  slower   10 % slower"
+EQUAL = "2 unsure (1 changed with an equal program), 1 same\nNot listed: 1 same; `--all` …\n"
+WROTE = "wrote         asv.conf.json\nwrote         .gitignore\n"
 
 
-def test_what_chance_decides_is_no_difference():
-    for chance in ("same", "faster", "slower"):
-        other = VERDICTS.replace("  unsure ", f"  {chance} ").replace("1 unsure", f"1 {chance}")
-        assert matching.differences(VERDICTS, other) == []
-    noise = (
-        "predict.Predict  size=256  compile  28 ms  31 ms  1.1 [1.05, 1.2]  slower   10 % slower"
-    )
-    assert matching.differences("2 same\n", f"{noise}\n1 slower, 1 same\n") == []
-    equal = "2 unsure (1 changed with an equal program), 1 same\nNot listed: 1 same; `--all` …\n"
-    assert matching.differences("3 same\n", equal) == []
-
-
-def test_another_verdict_is_a_difference():
-    other = VERDICTS.replace("[4.66, 6.6]  slower ", "[0.9, 6.6]  unsure ")
-    assert matching.differences(VERDICTS, other) == ["- predict.Predict size=64 compile slower"]
-    other = VERDICTS.replace("[0.94, 1.81]  unsure ", "  incomparable ")
-    assert matching.differences(VERDICTS, other) == [
-        "+ predict.Predict size=64 dispatch incomparable"
-    ]
-
-
-def test_a_line_more_or_less_is_a_difference():
-    page = "wrote         asv.conf.json\nwrote         .gitignore\n"
-    assert matching.differences(page, "wrote asv.conf.json\n") == ["- wrote .gitignore"]
-    assert matching.differences(page, page + "failed: x\n") == ["+ failed: x"]
-    assert matching.differences("…\n" + page, page + "failed: x\n") == []
+@pytest.mark.parametrize(
+    ("page", "said", "differences"),
+    [
+        (VERDICTS, VERDICTS.replace("28 ms", "30.5 ms").replace("c94042f1", "01234567"), []),
+        (VERDICTS, "\n".join(reversed(VERDICTS.splitlines())), []),
+        # What chance decides.
+        *(
+            (VERDICTS, VERDICTS.replace("unsure", chance), [])
+            for chance in ("same", "faster", "slower")
+        ),
+        ("2 same\n", f"{NOISE}\n1 slower, 1 same\n", []),
+        ("3 same\n", EQUAL, []),
+        # Another verdict, a line more or less.
+        (
+            VERDICTS,
+            VERDICTS.replace("[4.66, 6.6]  slower ", "[0.9, 6.6]  unsure "),
+            ["- predict.Predict size=64 compile slower"],
+        ),
+        (
+            VERDICTS,
+            VERDICTS.replace("[0.94, 1.81]  unsure ", "  incomparable "),
+            ["+ predict.Predict size=64 dispatch incomparable"],
+        ),
+        (WROTE, "wrote asv.conf.json\n", ["- wrote .gitignore"]),
+        (WROTE, f"{WROTE}failed: x\n", ["+ failed: x"]),
+        (f"…\n{WROTE}", f"{WROTE}failed: x\n", []),
+    ],
+)
+def test_only_what_is_neither_number_nor_chance_is_a_difference(page, said, differences):
+    assert matching.differences(page, said) == differences
 
 
 def test_a_command_that_fails_is_named(tmp_path):
