@@ -260,16 +260,13 @@ def test_a_narrow_window_does_not_scroll_sideways(either):
         assert either.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("either", "view"),
     [
-        pytest.param("page", "", marks=[pytest.mark.slow, pytest.mark.nightly]),
-        pytest.param(
-            "page",
-            "?one_case=good.Work+size%3D64",
-            marks=[pytest.mark.slow, pytest.mark.nightly],
-        ),
-        pytest.param("page", "?workload=nothing", marks=pytest.mark.slow),
+        pytest.param("page", "", marks=pytest.mark.nightly),
+        pytest.param("page", "?one_case=good.Work+size%3D64", marks=pytest.mark.nightly),
+        ("page", "?workload=nothing"),
         ("profile_page", ""),
     ],
     indirect=["either"],
@@ -295,7 +292,13 @@ def test_who_does_not_see_it_or_has_no_mouse_can_read_it(either, view):
         either.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
 
 
-def test_controls_are_labelled_and_not_printed(either):
+def test_headings_are_in_order_and_controls_are_labelled_and_not_printed(either):
+    levels = either.execute_script(
+        "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
     unlabelled = either.execute_script(
         "return [...document.querySelectorAll('input, select')].filter(e => !e.labels.length)"
     )
@@ -305,15 +308,6 @@ def test_controls_are_labelled_and_not_printed(either):
         "[...document.querySelectorAll('#filters, .zoom')].map(e => getComputedStyle(e).display)"
     )
     assert set(either.execute_script(f"return {shown}")) == {"none"}
-
-
-def test_headings_are_in_order_and_it_prints(page):
-    levels = page.execute_script(
-        "return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => Number(h.tagName[1]))"
-    )
-    assert levels[0] == 1
-    assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in itertools.pairwise(levels))
-    printed = base64.b64decode(page.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    printed = base64.b64decode(either.execute_cdp_cmd("Page.printToPDF", {})["data"])
     assert printed.startswith(b"%PDF")
-    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 3
+    assert printed.count(b"/Type /Page\n") + printed.count(b"/Type /Page ") >= 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
 from harness.frame.load import everything
@@ -10,60 +9,38 @@ from harness.frame.program_facts import compile_times
 from harness.program.compiler.times import CompileTime, CompileTimes
 from harness.records.store import Store, store_path
 from harness.report import sweep
-from harness.report.content import Column, ColumnKind, Content, Section, Table, plain
+from harness.report.content import Content, Section
 from harness.report.measured import Measured
 from harness.report.page import render
-from tests.report.pages import NOTHING, embedded, reported, table
+from tests.report.pages import NOTHING, reported, table
 from tests.report.synthetic import frame
 from tests.verdicts.arms_of import records
 
-
-def workloads(measured):
-    if measured.newest.empty:
-        return None
-    rows = measured.newest.groupby("workload", as_index=False).agg(rows=("stage", "size"))
-    table = Table(
-        "sizes",
-        "Rows of each workload",
-        (*plain("workload"), Column("rows", "n", ColumnKind.COUNT)),
-        rows,
-    )
-    return Content(tables=(table,), shown=("sizes",))
+ABOUT = {"name": "sizes", "title": "Sizes", "intro": "How much was measured?"}
 
 
-ABOUT = {"name": "sizes", "title": "Sizes", "intro": "How much was measured?", "content": workloads}
-
-
-@pytest.fixture
-def page_with(monkeypatch):
-    def made(section, rows):
-        monkeypatch.setattr(sweep, "SECTIONS", (*sweep.SECTIONS, section))
-        return reported(rows)
-
-    return made
-
-
-def test_a_section_that_is_added_is_on_the_page_with_its_table_and_its_answer(page_with):
+def test_a_section_has_an_answer_or_says_what_fills_it_or_is_left_out(monkeypatch):
+    """That it is on the page with its table: `tests/test_added.py`."""
     answer = (9, "How much?", lambda measured: (f"{len(measured.newest)} rows.",))
-    report = page_with(Section(**ABOUT, answer=answer), frame(["a.A"]))
-    page = render(report)
-    assert '<h2 id="sizes-title">Sizes</h2>' in page
-    assert '<div class="table" data-table="sizes"></div>' in page
-    assert embedded(page)["tables"]["sizes"]["values"]["rows"] == [20]
-    assert report.answers[-1] == ("How much?", ("20 rows.",), "sizes")
-
-
-def test_a_section_without_data_says_what_fills_it_or_is_left_out(page_with):
-    empty = frame(["a.A"]).iloc[:0]
-    assert page_with(Section(**ABOUT), empty).sections[-1].name != "sizes"
-    told = Section(**ABOUT, missing="Nothing was measured.", command="harness run")
-    page = render(page_with(told, pd.DataFrame(empty)))
-    assert "Nothing was measured. To fill this: <code>harness run</code>" in page
+    told = {"missing": "Nothing was measured.", "command": "harness run"}
+    for more, answers, page_says in (
+        ({"content": lambda measured: Content(), "answer": answer}, [("20 rows.",)], "20 rows."),
+        ({"content": lambda measured: None, **told}, [], "To fill this: <code>harness run</code>"),
+        ({"content": lambda measured: None}, [], None),
+    ):
+        with monkeypatch.context() as only:
+            only.setattr(sweep, "SECTIONS", (*sweep.SECTIONS, Section(**ABOUT, **more)))
+            report = reported(frame(["a.A"]))
+        assert [said for question, said, _ in report.answers if question == "How much?"] == answers
+        assert (report.sections[-1].name == "sizes") == (page_says is not None)
+        page = render(report)
+        assert page_says is None or page_says in page
+        assert ("Nothing was measured." in page) == ("missing" in more)
 
 
 def test_a_section_that_says_what_is_missing_but_no_command_cannot_be_made():
     with pytest.raises(TypeError, match="The section 'sizes' lacks a command"):
-        Section(**ABOUT, missing="Nothing.")
+        Section(**ABOUT, content=lambda measured: None, missing="Nothing.")
 
 
 def test_passes_of_xla_are_a_bar_per_case_with_what_is_left_of_each_group(tmp_path):
