@@ -1,14 +1,10 @@
-"""Imports go one way: a room uses those before it, a file no file that uses it, functions included.
-
-`python -m tests.test_layers` prints what breaks the rule, by file and line.
-"""
+"""Imports go one way, also in functions: to rooms before, and to no file that uses this one."""
 
 import ast
 import collections
 import functools
 import graphlib
 import itertools
-import sys
 from pathlib import Path
 
 import pytest
@@ -176,15 +172,3 @@ def test_a_chain_is_named_from_its_upper_end(house):
     (house / "low" / "one.py").write_text("from house.low import ground\n")
     (house / "low" / "ground.py").write_text("")
     assert longest_chain(house) == ["house.high.two", "house.low.one", "house.low.ground"]
-
-
-if __name__ == "__main__":
-    broken = upwards(HARNESS, ROOMS)
-    print(
-        *broken,
-        circle(HARNESS) or "no circle",
-        *longest_chain(HARNESS),
-        f"{len(broken)} upwards",
-        sep="\n",
-    )
-    sys.exit(bool(broken or circle(HARNESS)))

@@ -31,20 +31,19 @@ LIGHT = [
 ]
 
 AFTER_EACH = """
-import contextlib, importlib, io, json, sys
+import contextlib, io, json, runpy, sys
 
-def help_of(command):
-    from harness.cli import main
-    sys.argv = ["harness", command, "--help"]
+def help_of(words):
+    sys.argv = ["harness", *words.split(), "--help"]
     with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.suppress(SystemExit):
-        main()
+        runpy.run_module("harness", run_name="__main__")
     return said.getvalue()
 
 for step in sys.argv[1:]:
-    said = help_of(step[1:]) if step[0] == "?" else importlib.import_module(step) and ""
+    said = help_of(step[1:]) if step[0] == "?" else exec(step, {"__name__": "own"}) or ""
     print(json.dumps([step, said, sorted({name.split(".")[0] for name in sys.modules})]))
 """
-"""Import modules and show helps, one after the other; what one loads stays for those after it."""
+"""Execute lines and show helps, one after the other; what one loads stays for those after it."""
 
 DECLARED = """
 from harness import Workload, spec
@@ -58,40 +57,25 @@ check(Own), version_of(Own)
 """
 
 
-def python(*arguments):
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done
-
-
 def after_each(*steps):
     """Return what each step printed, and the top names of all that was loaded after it."""
-    lines = python("-c", AFTER_EACH, *steps).stdout.splitlines()
-    return {step: (said, set(names)) for step, said, names in map(json.loads, lines)}
+    command = [sys.executable, "-c", AFTER_EACH, *steps]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = map(json.loads, done.stdout.splitlines())
+    return {step: (said, set(names)) for step, said, names in lines}
 
 
-def imported(*arguments):
-    """Run Python and return what it printed, and the top names of all that it imported."""
-    done = python("-X", "importtime", *arguments)
-    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
-    return done.stdout, {line.split("|")[-1].strip().split(".")[0] for line in lines}
-
-
-def test_importing_a_light_module_loads_nothing_heavy():
-    found = after_each(*LIGHT)
-    assert {module: names & HEAVY for module, (_, names) in found.items()} == {
-        module: set() for module in LIGHT
+def test_importing_a_light_module_or_declaring_a_workload_loads_nothing_heavy():
+    steps = [*(f"import {module}" for module in LIGHT), DECLARED]
+    found = after_each(*steps)
+    assert {step: names & HEAVY for step, (_, names) in found.items()} == {
+        step: set() for step in steps
     }
 
 
-def test_declaring_a_workload_loads_nothing_heavy():
-    _, names = imported("-c", DECLARED)
-    assert "harness" in names
-    assert names & HEAVY == set()
-
-
 def test_asking_for_help_loads_nothing_heavy_and_no_command():
-    said, names = imported("-m", "harness", "--help")
+    said, names = after_each("?")["?"]
     assert "Usage: harness" in said
     assert names & (HEAVY | {"rich", "msgspec", "asv"}) == set()
 
@@ -109,4 +93,4 @@ def test_the_help_of_a_command_wakes_no_jax(helps, command):
 
 
 def test_this_would_notice_jax():
-    assert {"jax", "jaxlib"} <= after_each("jax")["jax"][1]
+    assert {"jax", "jaxlib"} <= after_each("import jax")["import jax"][1]
