@@ -12,7 +12,6 @@ had ended before the signal came is not counted.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import signal
 import subprocess
@@ -22,7 +21,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests import forks
 from tests.left_over import Place
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -70,14 +68,7 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
     words = [word.format(new=f"new-{number}") for word in COMMANDS[name]]
     sent, delay_s = rng.choice(SIGNALS), rng.uniform(0.03, 1.0)
     with (place.folder / "said").open("w+") as said:
-        running = subprocess.Popen(
-            [sys.executable, "-m", "harness", *words],
-            cwd=place.project,
-            env=place.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
-        )
+        running = place.start("-m", "harness", *words, output=said)
         time.sleep(delay_s)
         if running.poll() is not None:
             return "ended before", ""
@@ -96,29 +87,16 @@ def disturb(place: Place, name: str, rng: random.Random, number: int) -> tuple[s
     if not begun:  # -N, or a traceback of the interpreter
         return "before Python had begun", ""
     what = f"{name}, {sent.name} after {delay_s:.2f} s: "
-    if code not in (128 + sent, 130) and (code, text) == undisturbed(place, words):
-        return "ended before", ""  # it had said all that it says
     if code not in (128 + sent, 130):
+        undisturbed = place.run("-m", "harness", *words, stderr=subprocess.STDOUT)
+        if (code, text) == (undisturbed.returncode, undisturbed.stdout):
+            return "ended before", ""  # it had said all that it says
         return "wrong exit code", f"{what}{code}\n{text[-800:]}"
     if "Traceback" in text:
         return "traceback", what + text[-1500:]
     if took_s > LONGEST_S:
         return "slow", f"{what}{took_s:.1f} s\n{text[-800:]}"
     return "interrupted", ""
-
-
-def undisturbed(place: Place, words: list[str]) -> tuple[int, str]:
-    """Return what a command ends with, and all that it says, where nobody interrupts it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    return done.returncode, done.stdout
 
 
 BAD = ("wrong exit code", "traceback", "slow", "left over")
@@ -132,8 +110,7 @@ def campaign(count: int, seed: int, only: str = "") -> Counter[str]:
             signal.signal(sent, signal.SIG_DFL)
     names = [name for name in COMMANDS if only in name]
     counts: Counter[str] = Counter()
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
-    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder)) as place:
         number = 0
         while sum(counts[one] for one in (*BAD, "interrupted")) < count:
             name = names[number % len(names)]

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -22,6 +23,7 @@ from tests import forks, started
 from tests.asv.project import Project
 from tests.nightly.nights import TINY
 
+Popen = subprocess.Popen[bytes]
 PATIENCE_S = 2.0
 """What is there so long after a command is left over."""
 
@@ -72,16 +74,39 @@ class Place:
 
     def python(self, *words: str, before: Sequence[str] = (), **variables: str) -> tuple[int, str]:
         """Run Python in the project, after the words `before`; return what :meth:`ended` does."""
-        done = subprocess.run(
+        done = self.run(*words, before=before, variables=variables)
+        return done.returncode, done.stderr
+
+    def run(
+        self,
+        *words: str,
+        before: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+        stderr: int = subprocess.PIPE,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Python in the project to its end, after the words `before`."""
+        return subprocess.run(
             [*before, sys.executable, *words],
             cwd=self.project,
-            env={**self.environment, **variables},
+            env={**self.environment, **(variables or {})},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             timeout=600,
         )
-        return done.returncode, done.stderr
+
+    def start(self, *words: str, output: Any = subprocess.DEVNULL, **how: Any) -> Popen:
+        """Start Python in the project, which says what it says into `output`."""
+        return subprocess.Popen(
+            [sys.executable, *words],
+            cwd=self.project,
+            env={**self.environment, **how.pop("variables", {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            **how,
+        )
 
     def records(self) -> list[Record]:
         """Return all records that there are."""
