@@ -12,23 +12,13 @@ import numpy as np
 
 from harness import Workload, spec
 
+TROUBLES = ["none", "raise", "abort", "kill", "exit", "hang", "memory", "eager", "not_inputs"]
+
 
 class Troubled(Workload):
     """Does what `trouble` says while it is traced."""
 
-    sweep = {
-        "trouble": [
-            "none",
-            "raise",
-            "abort",
-            "kill",
-            "exit",
-            "hang",
-            "memory",
-            "eager",
-            "not_inputs",
-        ]
-    }
+    sweep = {"trouble": TROUBLES}
     static = ("trouble",)
     targets = ("cpu",)
 
@@ -81,9 +71,7 @@ class Drawing(Workload):
     def inputs(self):
         return spec((np.random.randint(1, 10**6),))
 
-    @staticmethod
-    def function(x):
-        return x + 1
+    function = staticmethod(lambda x: x + 1)
 
 
 class Skipping(Workload):
@@ -98,9 +86,7 @@ class Skipping(Workload):
     def skip(self, size, **case):
         return "sixteen is too many" if size == 16 else None
 
-    @staticmethod
-    def function(x):
-        return x + 1
+    function = staticmethod(lambda x: x + 1)
 
 
 class Beside(Workload):
