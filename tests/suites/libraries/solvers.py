@@ -20,14 +20,10 @@ class Tsit5(Workload):
     def inputs(self):
         return spec((3,))
 
-    @staticmethod
-    def function(y0):
-        return solve(y0, diffrax.Tsit5(), 1e-5)
+    function = staticmethod(lambda y0: solve(y0, diffrax.Tsit5(), 1e-5))
 
 
 class Kvaerno3(Tsit5):
     """An implicit solver, which also builds programs while it is lowered."""
 
-    @staticmethod
-    def function(y0):
-        return solve(y0, diffrax.Kvaerno3(), 1e-3)
+    function = staticmethod(lambda y0: solve(y0, diffrax.Kvaerno3(), 1e-3))

@@ -21,9 +21,10 @@ KNOWN = np.random.default_rng(0).random((150, 150), np.float32)
 class Planted(Workload):
     targets = ("cpu",)
     costs = GENERATION
+    given = spec((64,))
 
     def inputs(self):
-        return spec((64,))
+        return self.given
 
 
 class Constant(Planted):
@@ -31,9 +32,7 @@ class Constant(Planted):
 
     costs = "constants"
 
-    @staticmethod
-    def function(x):
-        return NUMBERS * x[0]  # here
+    function = staticmethod(lambda x: NUMBERS * x[0])  # here
 
 
 class Steps(Planted):
@@ -49,12 +48,9 @@ class Steps(Planted):
 class SortOfManyKeys(Planted):
     """A sort of 64 arrays by all of them."""
 
-    def inputs(self):
-        return spec((64, 256))
+    given = spec((64, 256))
 
-    @staticmethod
-    def function(x):
-        return lax.sort([row for row in x], num_keys=64)  # here
+    function = staticmethod(lambda x: lax.sort([row for row in x], num_keys=64))  # here
 
 
 class UnrolledFori(Planted):
@@ -82,8 +78,7 @@ class UnrolledScan(Planted):
 class HugeSwitch(Planted):
     """A switch of 150 branches."""
 
-    def inputs(self):
-        return spec((), "int32"), spec((64,))
+    given = spec((), "int32"), spec((64,))
 
     @staticmethod
     def function(which, x):
@@ -94,8 +89,7 @@ class HugeSwitch(Planted):
 class ManyParameters(Planted):
     """1,000 parameters."""
 
-    def inputs(self):
-        return [spec((8,)) for _ in range(1000)], spec((8,))
+    given = [spec((8,)) for _ in range(1000)], spec((8,))
 
     @staticmethod
     def function(weights, x):
@@ -108,9 +102,7 @@ class NestedVmap(Planted):
     """Nine vmaps, one in the other, of a function of many operations."""
 
     costs = "trace"
-
-    def inputs(self):
-        return spec((2,) * 9)
+    given = spec((2,) * 9)
 
     @staticmethod
     def function(x):
@@ -138,8 +130,7 @@ class Folding(Planted):
 class Scatters(Planted):
     """200 updates at places that are not known."""
 
-    def inputs(self):
-        return spec((64,)), spec((200, 4), "int32")
+    given = spec((64,)), spec((200, 4), "int32")
 
     @staticmethod
     def function(x, places):
@@ -151,8 +142,7 @@ class Scatters(Planted):
 class Gathers(Planted):
     """150 gathers by index arrays."""
 
-    def inputs(self):
-        return spec((64, 64)), spec((64,), "int32")
+    given = spec((64, 64)), spec((64,), "int32")
 
     @staticmethod
     def function(x, places):
@@ -162,8 +152,7 @@ class Gathers(Planted):
 class RandomKeys(Planted):
     """80 draws, each from a key of its own."""
 
-    def inputs(self):
-        return spec((), "key")
+    given = spec((), "key")
 
     @staticmethod
     def function(key):
@@ -196,19 +185,15 @@ class Whiles(Planted):
 class AssociativeScan(Planted):
     """An associative scan of matrices over 4,096 elements."""
 
-    def inputs(self):
-        return spec((4096, 3, 3))
+    given = spec((4096, 3, 3))
 
-    @staticmethod
-    def function(x):
-        return lax.associative_scan(jnp.matmul, x)  # here
+    function = staticmethod(lambda x: lax.associative_scan(jnp.matmul, x))  # here
 
 
 class Convolutions(Planted):
     """60 convolutions of unlike sizes."""
 
-    def inputs(self):
-        return spec((1, 4, 16, 16))
+    given = spec((1, 4, 16, 16))
 
     @staticmethod
     def function(x):
@@ -268,9 +253,7 @@ class Einsums(Planted):
     """100 contractions of three arrays."""
 
     costs = "trace"
-
-    def inputs(self):
-        return spec((8, 8)), spec((8, 8)), spec((8, 8))
+    given = spec((8, 8)), spec((8, 8)), spec((8, 8))
 
     @staticmethod
     def function(a, b, c):
