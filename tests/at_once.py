@@ -10,9 +10,6 @@ sweep must be there, whole, and every sweep must have ended with 0.
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -20,7 +17,7 @@ from pathlib import Path
 
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
-from tests import forks, started
+from tests import started
 from tests.left_over import Place
 from tests.nightly_kills import Watch
 
@@ -31,21 +28,12 @@ def campaign(count: int, within_s: float = 3_600.0) -> Counter[str]:
     Raises:
         AssertionError: two measured at once, a sweep failed, or a record is missing.
     """
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
-    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
-        command = [sys.executable, "-m", "harness", "run", "--fresh", "--effort", "1x1"]
-        command += ["--machine", "tested"]
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder)) as place:
+        command = ("-m", "harness", "run", "--fresh", "--effort", "1x1", "--machine", "tested")
         began = time.monotonic()
         with Watch(of=folder) as watch:
             running = [
-                subprocess.Popen(
-                    command,
-                    cwd=place.project,
-                    env={**place.environment, started.TOKEN: f"{folder} {number}"},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
+                place.start(*command, variables={started.TOKEN: f"{folder} {number}"})
                 for number in range(count)
             ]
             ends = Counter(one.wait(within_s) for one in running)

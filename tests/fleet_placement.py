@@ -10,7 +10,6 @@ each class measured, and how many are not where they were at the first commit.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import psutil
 from harness.records.store import Store, record_files
 from tests.fleet_kills import suite
 from tests.performance.fleet_processes import Fleet, commit
+from tests.repositories import git
 
 CLASSES = {"one": "small", "two": "small", "three": "large"}
 AWAY = (None, "two", None, "three", None)
@@ -78,8 +78,7 @@ def main() -> None:
 
 def where(project: Path) -> dict[tuple[object, ...], str]:
     """Return the class that measured each case of the newest commit."""
-    command = ["git", "-C", os.fspath(project), "rev-parse", "HEAD"]
-    newest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    newest = git(project, "rev-parse", "HEAD")
     return {
         (record.workload, *record.axes.items()): record.machine
         for file in record_files(project / "results")

@@ -34,13 +34,14 @@ from pathlib import Path
 import psutil
 
 from harness.records.store import record_files
-from tests import forks, started
+from tests import started
 from tests.interrupts import PROGRAM
 from tests.left_over import Place
 from tests.performance.fleet_processes import Fleet, fleet
 
 HARNESS, ASV = ("-m", "harness"), ("-m", "asv")
 FLEET = "run on a fleet"
+NIGHTLY = ("nightly", "--jax", "installed", "--night", "{night}")
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run": (*HARNESS, "run", "--effort", "40x1", "--fresh"),
@@ -48,16 +49,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "aa": (*HARNESS, "aa", "--pairs", "2", "--effort", "6x1"),
     "asv run": (*ASV, "run", "--machine", "tested", "--show-stderr", "HEAD^!"),
     "asv continuous": (*ASV, "continuous", "--machine", "tested", "HEAD~1", "HEAD"),
-    "nightly": (
-        *HARNESS,
-        "nightly",
-        "--jax",
-        "installed",
-        "--effort",
-        "20x1",
-        "--night",
-        "{night}",
-    ),
+    "nightly": (*HARNESS, *NIGHTLY, "--effort", "20x1"),
     "compare live": (*HARNESS, "compare", "--live", "HEAD~1", "HEAD", "--effort", "8x1"),
     "profile": (*HARNESS, "profile", "-o", "{new}", "--", "-c", SHORT),
     "cache ledger": (*HARNESS, "cache", "ledger", "-o", "l.jsonl", "--", "-c", SHORT),
@@ -110,15 +102,7 @@ def disturb(
     night = f"night-{number // (3 * len(COMMANDS))}"  # some are gone on with
     parts = {"new": f"new-{number}", "night": night, "fleet": fleet.address}
     words = [word.format(**parts) for word in COMMANDS[name]]
-    running = subprocess.Popen(
-        [sys.executable, *words],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-    )
+    running = place.start(*words, process_group=0)
     with contextlib.suppress(subprocess.TimeoutExpired):
         running.wait(rng.uniform(0.1, within_s))
         return "ended before"
@@ -170,24 +154,10 @@ def settled(place: Place, fleet: Fleet) -> bool:
 
 def judged(place: Place) -> tuple[list[str], int]:
     """Run the next command; return what is wrong afterwards, and how many folders others left."""
-    done = subprocess.run(
-        [sys.executable, *NEXT],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    done = place.run(*NEXT)
     wrong = [] if done.returncode == 0 else [f"the next command: {done.returncode} {done.stderr}"]
     wrong += place.left(but=of_others)
-    checked = subprocess.run(
-        [sys.executable, *HARNESS, "fsck", "--format", "json"],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    checked = place.run(*HARNESS, "fsck", "--format", "json")
     found = json.loads(checked.stdout)["findings"] if checked.returncode in (0, 1) else None
     if found is None:
         wrong.append(f"fsck: {checked.returncode} {checked.stderr}")
@@ -211,10 +181,9 @@ def campaign(
     names = [name for name in COMMANDS if only in name]
     counts: Counter[str] = Counter()
     until = time.monotonic() + 60 * minutes
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
     with (
         tempfile.TemporaryDirectory() as folder,
-        Place(Path(folder), variables) as place,
+        Place(Path(folder)) as place,
         fleet(Path(folder), ("alpha", "beta"), bare=("beta",), variables=place.locks) as on,
     ):
         records = Ledger(place.results)

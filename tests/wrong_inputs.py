@@ -9,164 +9,91 @@ its value, and say what to do, in few lines and without a traceback. `--show` pr
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests import forks
 from tests.left_over import Place
 
 MOST_LINES = 6
 
-WRONG: dict[int, list[tuple[str, str]]] = {
-    2: [
-        # Commands and options
-        ("harnes", "harnes"),
-        ("--json list", "--version"),
-        ("shwo", "shwo"),
-        ("run --efort quick", "--efort"),
-        ("run --effort", "--effort"),
-        ("run --effort fast", "fast"),
-        ("run --effort 0x1", "0x1"),
-        ("run --effort 8x", "8x"),
-        ("run --effort 1x1x1", "1x1x1"),
-        ("run --timeout 0", "0"),
-        ("run --timeout soon", "soon"),
-        ("run --first-calls -1", "-1"),
-        ("run --seed pi", "pi"),
-        ("run --scenario hot", "hot"),
-        ("run --target gpu:h2000", "gpu:h2000"),
-        ("run --target cpu:avx", "cpu:avx"),
-        ("run --target gpu:missing.pbtxt", "missing.pbtxt"),
-        ("run --case size", "size"),
-        ("run --case sise=8", "sise"),
-        ("run --case =8", "=8"),
-        ("run --select '('", "("),
-        ("run NoSuchWorkload", "NoSuchWorkload"),
-        ("run --machine a/b", "a/b"),
-        ("run --night ../../etc", "../../etc"),
-        ("run --benchmarks nowhere", "nowhere"),
-        ("run --benchmarks asv.conf.json", "asv.conf.json"),
-        ("run --store folder", "--on"),
-        ("run --each-machine", "--on"),
-        ("run --wait-for-workers 5", "--on"),
-        ("list --format xml", "xml"),
-        ("list NoSuchWorkload", "NoSuchWorkload"),
-        ("targets gpu:h2000", "gpu:h2000"),
-        ("show results other", "other"),
-        ("show --stage compilee", "compilee"),
-        ("show --scenario hot", "hot"),
-        ("show --target gpu:h2000", "gpu:h2000"),
-        ("show --case size", "size"),
-        ("show --case sise=8", "sise"),
-        ("show -s '['", "["),
-        ("show --format yaml", "yaml"),
-        ("show results -r other", "other"),
-        ("compare HEAD", "B"),
-        ("compare HEAD nosuchcommit", "nosuchcommit"),
-        ("compare jax=0.1 jax=0.2", "0.1"),
-        ("compare colour=red HEAD", "colour"),
-        ("compare HEAD HEAD~1 --across planet", "planet"),
-        ("compare --live HEAD nosuchcommit", "nosuchcommit"),
-        ("compare --live HEAD HEAD~1 --effort fast", "fast"),
-        ("history --stage compilee", "compilee"),
-        ("history --figure history.bmp", "history.bmp"),
-        ("aa --pairs 0", "0"),
-        ("aa --effect compile", "compile"),
-        ("aa --effect compiel=0.1", "compiel"),
-        ("aa --effect compile=much", "much"),
-        ("aa --name a/b", "a/b"),
-        ("ir NoSuchWorkload", "NoSuchWorkload"),
-        ("ir Scale --stage llvm", "llvm"),
-        ("ir Scale --transform hessian", "hessian"),
-        ("ir Scale --target gpu:h2000", "gpu:h2000"),
-        ("ir Scale --diff something", "something"),
-        ("ir Scale --diff commit:nosuchcommit", "nosuchcommit"),
-        ("ir Scale --exit-code", "--diff"),
-        ("compile NoSuchWorkload", "NoSuchWorkload"),
-        ("compile Scale --depth 0", "0"),
-        ("compile Scale --least 200", "200"),
-        ("compile Scale --against nosuch", "nosuch"),
-        ("compile Scale --figure x.bmp", "x.bmp"),
-        ("cache inspect cache --sort colour", "colour"),
-        ("cache inspect cache --limit -1", "-1"),
-        ("cache prune cache --max-size lots", "lots"),
-        ("cache advise --starts 0 -- -c pass", "0"),
-        ("cache ship NoSuchWorkload", "NoSuchWorkload"),
-        ("cache ship Scale --processes 0", "0"),
-        ("cache ledger -o l.jsonl", "PROGRAM"),
-        ("profile -- nosuchprogram", "nosuchprogram"),
-        ("profile -- missing.py", "missing.py"),
-        ("profile show --table colours folder", "colours"),
-        ("profile nosuch.py", "nosuch.py"),
-        ("report --png", "--figures"),
-        ("report --into a -o b", "-o"),
-        ("report --into nowhere", "nowhere"),
-        ("export -o rows.xlsx", "rows.xlsx"),
-        ("export -o rows.csv --where colour=red", "colour"),
-        ("export -o rows.csv --where value", "value"),
-        ("fsck asv.conf.json", "asv.conf.json"),
-        ("fsck nowhere", "nowhere"),
-        ("nightly --jax newst", "newst"),
-        ("nightly --without everything", "everything"),
-        ("nightly --config nowhere.json", "nowhere.json"),
-        ("nightly --night a/b", "a/b"),
-        ("init --function tiny", "tiny"),
-        ("init --function tiny:f --arg float32", "float32"),
-        ("init --function tiny:f --arg 'float32[3]'", "tiny"),
-        ("init asv.conf.json", "asv.conf.json"),
-        ("show nowhere", "nowhere"),
-        ("cache unpack asv.conf.json cache", "asv.conf.json"),
-        ("compare HEAD HEAD~1", "HEAD~1"),
-        ("compare HEAD HEAD --stage compilee", "compilee"),
-        ("cache prune cache", "--max-size"),
-        ("cache prune cache --age soon", "soon"),
-        ("cache prune cache --older 5d", "--older"),
-        ("profile check folder", "--budget"),
-        ("profile --sample often -- -c pass", "often"),
-        ("profile -o asv.conf.json -- -c pass", "asv.conf.json"),
-    ],
-    4: [
-        ("run --results asv.conf.json", "asv.conf.json"),
-        ("show --results asv.conf.json", "asv.conf.json"),
-        ("history", "results"),
-        ("baselines", "results"),
-        ("profile show folder", "folder"),
-        ("profile check folder --budget b.toml", "folder"),
-        ("profile report folder", "folder"),
-        ("profile try folder", "folder"),
-        ("profile diff folder other", "folder"),
-        ("cache explain a.jsonl b.jsonl", "a.jsonl"),
-        ("cache ledger a.jsonl", "a.jsonl"),
-        ("ir Scale -o /proc/nowhere/x.txt", "/proc/nowhere"),
-    ],
-    5: [
-        ("cache inspect nowhere", "nowhere"),
-        ("cache stats nowhere", "nowhere"),
-        ("cache doctor asv.conf.json", "asv.conf.json"),
-        ("run --on tcp://127.0.0.1:9", "127.0.0.1:9"),
-        ("run --on nowhere", "nowhere"),
-    ],
+WRONG = {
+    2: """
+: «harnes» ; --json list => --version ; «shwo»
+run: «--efort» quick ; «--effort» ; --effort «fast» ; --effort «0x1» ; --effort «8x»
+run: --effort «1x1x1» ; --timeout «0» ; --timeout «soon» ; --first-calls «-1» ; --seed «pi»
+run: --scenario «hot» ; --target «gpu:h2000» ; --target «cpu:avx» ; --target gpu:«missing.pbtxt»
+run: --case «size» ; --case «sise»=8 ; --case «=8» ; --select '«(»' ; «NoSuchWorkload»
+run: --machine «a/b» ; --night «../../etc» ; --benchmarks «nowhere» ; --benchmarks «asv.conf.json»
+run: --store folder => --on ; --each-machine => --on ; --wait-for-workers 5 => --on
+list: --format «xml» ; «NoSuchWorkload»
+targets: «gpu:h2000»
+show: results «other» ; --stage «compilee» ; --scenario «hot» ; --target «gpu:h2000» ; --case «size»
+show: --case «sise»=8 ; -s '«[»' ; --format «yaml» ; results -r «other» ; «nowhere»
+compare: HEAD => B ; HEAD «nosuchcommit» ; jax=«0.1» jax=0.2 ; «colour»=red HEAD
+compare: HEAD HEAD~1 --across «planet» ; --live HEAD «nosuchcommit»
+compare: --live HEAD HEAD~1 --effort «fast» ; HEAD «HEAD~1» ; HEAD HEAD --stage «compilee»
+history: --stage «compilee» ; --figure «history.bmp»
+aa: --pairs «0» ; --effect «compile» ; --effect «compiel»=0.1 ; --effect compile=«much»
+aa: --name «a/b»
+ir: «NoSuchWorkload» ; Scale --stage «llvm» ; Scale --transform «hessian»
+ir: Scale --target «gpu:h2000» ; Scale --diff «something» ; Scale --diff commit:«nosuchcommit»
+ir: Scale --exit-code => --diff
+compile: «NoSuchWorkload» ; Scale --depth «0» ; Scale --least «200» ; Scale --against «nosuch»
+compile: Scale --figure «x.bmp»
+cache inspect: cache --sort «colour» ; cache --limit «-1»
+cache prune: cache --max-size «lots» ; cache => --max-size ; cache --age «soon» ; cache «--older» 5d
+cache advise: --starts «0» -- -c pass
+cache ship: «NoSuchWorkload» ; Scale --processes «0»
+cache ledger: -o l.jsonl => PROGRAM
+profile: -- «nosuchprogram» ; -- «missing.py» ; «nosuch.py» ; --sample «often» -- -c pass
+profile: -o «asv.conf.json» -- -c pass
+profile show: --table «colours» folder
+report: --png => --figures ; --into a «-o» b ; --into «nowhere»
+export: -o «rows.xlsx» ; -o rows.csv --where «colour»=red ; -o rows.csv --where «value»
+fsck: «asv.conf.json» ; «nowhere»
+nightly: --jax «newst» ; --without «everything» ; --config «nowhere.json» ; --night «a/b»
+init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «tiny»:f --arg 'float32[3]'
+init: «asv.conf.json»
+cache unpack: «asv.conf.json» cache
+profile check: folder => --budget
+""",
+    4: """
+run: --results «asv.conf.json»
+show: --results «asv.conf.json»
+: history => results ; baselines => results
+profile show: «folder»
+profile check: «folder» --budget b.toml
+profile report: «folder»
+profile try: «folder»
+profile diff: «folder» other
+cache explain: «a.jsonl» b.jsonl
+cache ledger: «a.jsonl»
+ir: Scale -o «/proc/nowhere»/x.txt
+""",
+    5: """
+cache inspect: «nowhere»
+cache stats: «nowhere»
+cache doctor: «asv.conf.json»
+run: --on tcp://«127.0.0.1:9» ; --on «nowhere»
+""",
 }
-"""What is given, and a piece of the answer, by exit code."""
+"""By exit code and command what is given, with the piece that the answer names between « and », or
+after =>."""
+MARKS = str.maketrans("", "", "«»")
 
 
-def said(words: list[str], place: Place) -> tuple[int, str]:
-    """Return what a command ends with, and all that it says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", *words],
-        cwd=place.project,
-        env=place.environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done.returncode, done.stdout + done.stderr
+def inputs() -> Iterator[tuple[int, str, str]]:
+    """Yield each exit code, what is given, and the piece of the answer."""
+    for code, lines in WRONG.items():
+        for line in lines.strip().splitlines():
+            command, _, all_given = line.partition(": ")
+            for given in all_given.split(" ; "):
+                words, _, piece = given.partition(" => ")
+                piece = piece or words.partition("«")[2].partition("»")[0]
+                yield code, f"{command} {words.translate(MARKS)}".strip(), piece
 
 
 def problems(code: int, piece: str, ended: int, text: str) -> Iterator[str]:
@@ -187,17 +114,18 @@ def main() -> int:
     parser.add_argument("--show", action="store_true")
     given = parser.parse_args()
     bad = 0
-    inputs = [(code, *one) for code, ones in WRONG.items() for one in ones]
-    variables = {name: text for name, text in os.environ.items() if name != forks.ADDRESS}
-    with tempfile.TemporaryDirectory() as folder, Place(Path(folder), variables) as place:
-        said(["run", "--effort", "1x1"], place)
-        for code, words, piece in inputs:
-            ended, text = said(shlex.split(words), place)
+    given_all = list(inputs())
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder)) as place:
+        place.run("-m", "harness", "run", "--effort", "1x1")
+        for code, words, piece in given_all:
+            done = place.run("-m", "harness", *shlex.split(words))
+            text = done.stdout + done.stderr
+            ended = done.returncode
             wrong = "; ".join(problems(code, piece, ended, text))
             bad += bool(wrong)
             if given.show or wrong:
                 print(f"$ harness {words}\n{text.rstrip()}\n[{ended}] {wrong}\n", flush=True)
-    print(f"{len(inputs)} wrong inputs, {bad} not answered well")
+    print(f"{len(given_all)} wrong inputs, {bad} not answered well")
     return min(bad, 100)
 
 
