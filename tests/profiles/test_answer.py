@@ -68,15 +68,14 @@ def test_the_first_line_is_the_answer_and_the_dearest_cause_follows(tmp_path, re
     assert f"harness profile show {tmp_path} --table causes" in text
 
 
+FAILED = "PackageNotFoundError: jax"
+
+
 @pytest.mark.parametrize(
     ("lines", "failures", "told"),
     [
         ([], (), "and JAX built nothing: no process that was followed imported it"),
-        (
-            [],
-            ("PackageNotFoundError: jax",),
-            "and nobody knows what JAX built: recording it failed.",
-        ),
+        ([], (FAILED,), "and nobody knows what JAX built: recording it failed."),
         ([IMPORT], (), "and JAX built nothing: no function was traced, lowered or compi"),
     ],
     ids=["no JAX", "nothing recorded", "no builds"],
@@ -85,7 +84,7 @@ def test_a_profile_without_builds_says_why(tmp_path, lines, failures, told):
     end = ended(2_000, failures=failures)
     text = text_of(profile_of(tmp_path, [started(), *lines, end]))
     assert text.startswith(f"2.0 s, {told}")
-    assert all(f"The profile itself failed once: {failure}" in text for failure in failures)
+    assert (f"The profile itself failed once: {FAILED}" in text) == bool(failures)
     assert "Next" not in text
 
 
@@ -160,10 +159,7 @@ def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_its
         lines.append(replace(made, id=n + 1, stack=stack, object=n))
     found = findings(recorded(*lines))
     small = next(finding for finding in found if "small programs" in finding.text)
-    named = (
-        "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
-        "arrays with NumPy."
-    )
+    named = "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
     assert small.remedy.startswith("Make arrays with NumPy" if library else named)
 
 
@@ -176,9 +172,8 @@ def test_findings_add_up_to_all_builds(recorded):
         lines.append(build(20 + n, at, at + 1, ("trace", at, at + 1), function=10 + n))
     profile = recorded(*lines, kind="shape", end=90_000)
     found = findings(profile)
-    assert sum(one.seconds for one in found) == pytest.approx(
-        sum(built.build_ns for built in profile.builds) / 1e9
-    )
+    whole = sum(built.build_ns for built in profile.builds) / 1e9
+    assert sum(one.seconds for one in found) == pytest.approx(whole)
     assert any(one.text.startswith("3 first builds (") for one in found)
     assert "Of that: 7.0 s building again, 1.0 s first builds" in text_of(profile)
 
@@ -212,10 +207,8 @@ def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     for built in profile.builds:
         profile.causes[built.key] = Cause("first")
     text = " ".join(one.text for one in findings(profile))
-    assert "`vmap(grad(loss))`:" in text
-    assert "`<lambda>` (train.py:52)" in text
-    assert "blackjax's `step`" in text
-    assert "`loss`:" in text
+    for name in ("`vmap(grad(loss))`:", "`<lambda>` (train.py:52)", "blackjax's `step`", "`loss`:"):
+        assert name in text
     assert "4 functions" in text_of(profile)
     assert set(profile.frame("functions")["through"]) == {"", "vmap_f, grad_f"}
     assert len(profile.frame("functions")) == 4
@@ -272,9 +265,8 @@ def test_the_persistent_cache_when_it_is_on(recorded):
     ],
 )
 def test_what_the_persistent_cache_would_save(recorded, seconds, told):
-    lines = []
-    for n, took in enumerate(seconds, 1):
-        lines += [replace(compiled(1, each=1e3 * took, begin=9e3 * n)[0], id=n)]
+    (one,), (two,) = (compiled(1, 1e3 * took, 9e3 * n) for n, took in enumerate(seconds))
+    lines = one, replace(two, id=2)
     assert told in " ".join(text_of(recorded(*lines)).split())
 
 
@@ -288,13 +280,12 @@ def test_where_the_persistent_cache_is_disabled_nothing_is_promised(recorded):
 @pytest.mark.parametrize("width", [20, 60, 100, 200])
 def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
     lines = []
-    for number in range(1, 60):
-        name = f"a_function_with_a_very_long_name_{number}" * 3
-        lines.append(events.Function(100 + number, name, name, f"/l/{number}.py", 1, "program"))
-        lines += [
-            build(n, 1000 * n, 1000 * n + 900, ("trace", 1000 * n, 1000 * n + 900), function=f)
-            for n, f in ((2 * number, 100 + number), (2 * number + 1, 100 + number))
-        ]
+    for n in range(2, 120):
+        if n % 2 == 0:
+            name = f"a_function_with_a_very_long_name_{n}" * 3
+            lines.append(events.Function(100 + n, name, name, f"/l/{n}.py", 1, "program"))
+        span = 1000 * n, 1000 * n + 900
+        lines.append(build(n, *span, ("trace", *span), function=100 + n - n % 2))
     long = "word " * 100
     profile = profile_of(tmp_path, [started(), *lines, ended(200_000, lost=1, failures=(long,))])
     caused(profile, "shape", argument="x" * 50, sentence=long, remedy=long)

@@ -6,26 +6,23 @@ What is said of each is compared with sentences.txt, or with `--write` written t
 from __future__ import annotations
 
 import difflib
-import importlib
 import os
 import re
 import sys
 from pathlib import Path
+
+import jax
+
+import harness
+from tests.profiles.causes import programs
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
 
 
 def main():
     """Exit with 1 where a program was misjudged, or something else is said."""
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    import jax
-
-    from tests.profiles.causes import programs
-
+    jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
     jax.config.update("jax_num_cpu_devices", 2)
-
-    for name in ("arguments", "objects", "surroundings"):
-        importlib.import_module(f"{programs.__name__}.{name}")
     jax.jit(lambda: 0)()  # what a process pays for its first program is in no profile
     right = builds = 0
     text = ""
@@ -52,10 +49,6 @@ def result(small):
 
     The second are unexplained builds of JAX's own, and failures of the profile.
     """
-    import jax
-
-    import harness
-
     jax.clear_caches()
     with harness.profile() as profile:
         small.run()

@@ -21,12 +21,16 @@ def build(made, function, shape="4", stages="TLC", object_=None):
     return made.build(f"f{function}", shape=shape, stages=names, ms=1, object_=object_).number
 
 
+@pytest.fixture
+def made():
+    return Made()
+
+
 def cause(made, number):
     return decide(made.profile().builds)["made", number]
 
 
-def test_the_same_build_again_is_unexplained():
-    made = Made()
+def test_the_same_build_again_is_unexplained(made):
     first = build(made, 1)
     found = cause(made, build(made, 1))
     assert (found.kind, found.nearest) == ("unexplained", first)
@@ -34,16 +38,14 @@ def test_the_same_build_again_is_unexplained():
     assert "nothing that is recorded accounts for it" in found.sentence
 
 
-def test_only_clearing_after_the_latest_of_equal_builds_explains_one():
-    made = Made()
+def test_only_clearing_after_the_latest_of_equal_builds_explains_one(made):
     build(made, 1)
     made.clear()
     assert cause(made, build(made, 1)).kind == "cache cleared"
     assert cause(made, build(made, 1)).kind == "unexplained"
 
 
-def test_what_could_not_have_caused_the_stages_is_not_named():
-    made = Made()
+def test_what_could_not_have_caused_the_stages_is_not_named(made):
     build(made, 1)
     build(made, 1, shape="5")
     # Another shape is traced anew; this was only compiled.
@@ -51,8 +53,7 @@ def test_what_could_not_have_caused_the_stages_is_not_named():
     assert (found.kind, found.nearest) == ("unexplained", 0)
 
 
-def test_only_a_cache_that_was_full_is_said_to_have_evicted():
-    made = Made()
+def test_only_a_cache_that_was_full_is_said_to_have_evicted(made):
     build(made, 1)
     for function in range(2, 2049):
         build(made, function)
@@ -64,8 +65,7 @@ def test_only_a_cache_that_was_full_is_said_to_have_evicted():
     assert "JAX keeps 2,048" in found.sentence
 
 
-def test_two_threads_at_once():
-    made = Made()
+def test_two_threads_at_once(made):
     build(made, 1)
     again = build(made, 1)
     line = made.lines[-1]
@@ -73,8 +73,7 @@ def test_two_threads_at_once():
     assert cause(made, again).kind == "concurrent"
 
 
-def test_the_nearest_build_is_found_behind_many():
-    made = Made()
+def test_the_nearest_build_is_found_behind_many(made):
     build(made, 1, shape="2,3")
     for n in range(100):
         build(made, 1, shape="7", object_=2 + n)
@@ -83,16 +82,14 @@ def test_the_nearest_build_is_found_behind_many():
     assert "(axis 1)" in found.sentence
 
 
-def test_processes_know_nothing_of_each_other():
-    made = Made()
+def test_processes_know_nothing_of_each_other(made):
     number = build(made, 1)
     (process,) = made.profile().processes
     found = decide(Profile((process, replace(process, file="b"))).builds)
     assert found["b", number].kind == "first"
 
 
-def test_lines_that_were_lost_do_not_stop_it():
-    made = Made()
+def test_lines_that_were_lost_do_not_stop_it(made):
     build(made, 1)
     number = build(made, 1, shape="5")
     made.lines = [line for line in made.lines if isinstance(line, events.Build)]
@@ -100,11 +97,10 @@ def test_lines_that_were_lost_do_not_stop_it():
 
 
 @pytest.mark.parametrize("compares", ["differences", "least_weight"])
-def test_not_all_pairs_of_builds_are_compared(monkeypatch, compares):
+def test_not_all_pairs_of_builds_are_compared(monkeypatch, made, compares):
     compared = []
     original = getattr(deciding, compares)
     monkeypatch.setattr(deciding, compares, lambda *two: compared.append(0) or original(*two))
-    made = Made()
     for n in range(1_000):
         build(made, n % 7, shape=str(n), object_=1 + n % 3)
     found = decide(made.profile().builds)
