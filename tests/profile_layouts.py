@@ -181,24 +181,21 @@ def main() -> None:
     )
     parser.add_argument("--python", default=sys.executable)
     given = parser.parse_args()
-    first = None
-    differ = 0
+    found: list[pd.DataFrame] = []
     for layout in LAYOUTS:
         with tempfile.TemporaryDirectory(prefix="harness-layout-") as scratch:
             folder = Path(scratch) / layout.__name__
             folder.mkdir()
             place = Place(folder, given.python)
             layout(place)
-            builds = place.builds()
-        if first is None:
-            first = builds
-            print(f"JAX {place.jax}\n{builds.to_string()}")
-        same = builds.equals(first)
-        differ += not same
+            found.append(place.builds())
+        if len(found) == 1:
+            print(f"JAX {place.jax}\n{found[0].to_string()}")
+        same = found[-1].equals(found[0])
         print(f"{'same' if same else 'DIFFERS'}: {layout.__doc__}", flush=True)
         if not same:
-            print(builds.to_string())
-    sys.exit(differ)
+            print(found[-1].to_string())
+    sys.exit(sum(not builds.equals(found[0]) for builds in found))
 
 
 if __name__ == "__main__":

@@ -20,38 +20,17 @@ def ns(milliseconds):
 
 
 def started(clock=100.0, process=0.0, pid=7, how="command", cwd="/project"):
+    times = 1.8e9, ns(clock), ns(process)
     return events.Started(
-        schema=events.SCHEMA,
-        pid=pid,
-        parent_pid=1,
-        host="here",
-        how=how,
-        argv=("train.py",),
-        cwd=cwd,
-        python="3.11.0",
-        at_s=1.8e9,
-        clock_ns=ns(clock),
-        process_ns=ns(process),
-        cpu_count=2,
-        main_thread=MAIN,
+        events.SCHEMA, pid, 1, "here", how, ("train.py",), cwd, "3.11.0", *times, 2, MAIN
     )
 
 
 def build(number, begin, end, *spans, thread=MAIN, function=1, requests=(), times=1, **other):
     """`spans` are (stage, begin, end)."""
-    return events.Build(
-        id=number,
-        function=function,
-        object=1,
-        wrapper=1,
-        stack=1,
-        thread=thread,
-        begin_ns=ns(begin),
-        end_ns=ns(end),
-        spans=tuple(events.Span(stage, ns(a), ns(b), times) for stage, a, b in spans),
-        requests=requests,
-        **other,
-    )
+    pieces = tuple(events.Span(stage, ns(a), ns(b), times) for stage, a, b in spans)
+    whole = ns(begin), ns(end), pieces
+    return events.Build(number, function, 1, 1, 1, thread, *whole, requests=requests, **other)
 
 
 def request(outcome, request=0.0, compile=0.0, load=0.0, write=0.0, key="k", reason=""):

@@ -97,14 +97,11 @@ def test_one_large_program_outside_jit_is_a_finding_of_its_own(recorded):
     ]
 
 
-def test_one_build_only(recorded):
+def test_one_build_only_and_none_yet(recorded):
     text = text_of(recorded(IMPORT, *compiled(1), end=2_500))
     assert "1 build of 1 function: 1 compiled." in text
     assert "1.0 s  First build of `loss`: 1.0 s of it is compile, train.py:88" in text
     assert "not sampled" in " ".join(text.split())
-
-
-def test_a_program_that_is_still_recorded_says_so():
     assert Profile(()).summary() == ["Nothing is recorded yet."]
 
 

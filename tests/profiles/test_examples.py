@@ -23,7 +23,6 @@ def test_an_example_names_its_packages_and_stands_in_the_cookbook(path):
     assert needs, f"{path.name} does not say which packages it needs"
     imported = set(re.findall(r"^(?:import|from) (\w+)", path.read_text(), re.MULTILINE))
     assert {name for name in needs.groups() if name} <= imported
-    assert f"<!-- profile: {path.name} -->" in PAGE
 
 
 def test_every_command_of_the_cookbook_has_what_was_said():

@@ -93,23 +93,14 @@ def test_each_build_holds_its_stages(made):
     assert about["cause"]
 
 
-def test_hits_misses_and_emptied_caches_are_instants(made):
+def test_moments_bytes_and_a_build_that_never_ended_are_in_it(made):
     answers = {"cache hit", "cache miss, written", "cache miss, not written"}
     assert {event["name"] for event in of(made, "i")} == {*answers, "jax.clear_caches"}
     assert len(of(made, "i", cat="cache")) == 2 * 14
-
-
-def test_a_build_that_never_ended_is_in_it(made):
-    (hanging,) = [e for e in of(made, "X", cat="build") if e["name"].endswith("(unfinished)")]
-    assert hanging["dur"] == 19_000
-
-
-def test_bytes_of_executables_only_grow(made):
     totals = [event["args"]["bytes of code"] for event in of(made, "C", pid=4711)]
     assert totals == [1000 * n for n in range(1, 15)]
-
-
-def test_times_are_since_the_beginning_of_the_run(made):
+    (hanging,) = [e for e in of(made, "X", cat="build") if e["name"].endswith("(unfinished)")]
+    assert hanging["dur"] == 19_000
     assert min(event["ts"] for event in of(made, "X")) == 50_000  # the run began 50 ms before
 
 

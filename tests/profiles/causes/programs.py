@@ -282,11 +282,6 @@ anew("callable_object", lambda: jax.jit(PREDICTOR), again("<unnamed function>", 
 anew("wraps_in_a_loop", lambda: jax.jit(wrapped()), again("double"))
 anew("gradient_in_a_loop", lambda: jax.jit(jax.grad(total)), again("total", 2), before=total)
 anew("vmap_in_a_loop", lambda: jax.jit(jax.vmap(double)), again("double", 2), before=double)
-anew(
-    "gradient_of_a_new_jitted_lambda",
-    lambda: jax.grad(jax.jit(lambda x: (x**2).sum())),
-    again("<lambda>", 2, 2),
-)
 
 
 @builds("<lambda>: first", "<lambda>: first")
@@ -343,14 +338,6 @@ def traced_for_a_branch_first():
 def ones_in_a_loop():
     for n in (2, 3, 4, 2):
         jax.lax.broadcast(np.float32(1), (n,))
-
-
-@builds("outer: first", "outer: static value inner")
-def static_function_made_anew():
-    outer = jax.jit(lambda inner, x: inner(x), static_argnames="inner")
-    outer.__wrapped__.__name__ = "outer"
-    for _ in range(2):
-        outer(inner=lambda x: x + 1, x=ONES)
 
 
 @builds("exp: first", "exp: first", "exp: first", operations=True)
@@ -565,34 +552,12 @@ def compiled_with_options(f):
     f.lower(ONES).compile({"xla_dump_max_hlo_modules": 9})
 
 
-@doubling("first", "ahead of time lowering_platforms")
-def lowered_for_another_platform(f):
-    f(ONES)
-    f.trace(ONES).lower(lowering_platforms=("tpu",))
-
-
 @doubling("first", "first", "committed x", "committed x")
 def committed_ahead_of_time(f):
     jax.eval_shape(f, ONES)
     f(ONES)
     f.lower(jax.ShapeDtypeStruct((4, 4), np.float32, sharding=at())).compile()
     f(on(at()))
-
-
-@builds("fussy: first", "fussy: failed before")
-def tried_again():
-    raised = []
-
-    @jax.jit
-    def fussy(x):
-        if not raised:
-            raised.append(x.shape)
-            raise RuntimeError
-        return x
-
-    for _ in range(2):
-        with contextlib.suppress(RuntimeError):
-            fussy(ONES)
 
 
 @builds("slow: first")
