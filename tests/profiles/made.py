@@ -7,7 +7,6 @@ from dataclasses import replace
 from harness.profiles.model import Process
 from harness.report.profile.face import Profile
 from harness.watch import events
-from harness.watch.events import Run
 from harness.watch.writer import encoded
 from tests.profiles import logs
 
@@ -106,7 +105,3 @@ class Made:
         folder.mkdir(parents=True)
         (folder / "box-1-0.jsonl").write_bytes(b"".join(map(encoded, self._all())))
         return folder
-
-
-def run_of(*command):
-    return Run(command, 0, logs.ns(2_000), 0, 1)

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import forks
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "docs" / "examples"
-PAGE = (ROOT / "docs" / "cookbook-profile.md").read_text()
+EXAMPLES = forks.ROOT / "docs" / "examples"
+PAGE = (forks.ROOT / "docs" / "cookbook-profile.md").read_text()
 NOT_IN_THE_COOKBOOK = ("outputs.py", "slow_start.py")
 PROGRAMS = sorted(path for path in EXAMPLES.glob("*.py") if path.name not in NOT_IN_THE_COOKBOOK)
 NEEDS = re.compile(r"needs ([a-z]+)(?: and ([a-z]+))?\.")
@@ -36,8 +33,7 @@ def test_every_command_of_the_cookbook_has_what_was_said():
 
 @pytest.mark.replay
 def test_the_shortest_example_runs():
-    if importlib.util.find_spec("optax") is None:
-        pytest.skip("optax is not installed: pip install optax")
+    pytest.importorskip("optax", reason="pip install optax")
     done = forks.run([sys.executable, EXAMPLES / "optax_train.py"])
     assert done.returncode == 0, done.stderr[-2000:]
     assert "phase 1, epoch 3" in done.stdout

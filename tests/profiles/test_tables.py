@@ -31,14 +31,13 @@ from tests.profiles.logs import (
     started,
 )
 
+SPANS = ("trace", 200, 210), ("lower", 210, 220), ("compile", 220, 290)
 LINES = [
     build(
         1,
         200,
         300,
-        ("trace", 200, 210),
-        ("lower", 210, 220),
-        ("compile", 220, 290),
+        *SPANS,
         requests=(request("written", 70, 60, write=5, key="a"),),
         program=events.Program(code_bytes=100, temp_bytes=7),
         own_ns=ns(1),
@@ -94,8 +93,7 @@ def test_every_table_has_its_rows(recorded):
 def test_a_function_that_was_only_visited_has_a_row(tmp_path):
     lines = [started(), *LINES[:2], events.Visits(2, 1, MAIN, 3, 0.5), ended(600)]
     found = caused(profile_of(tmp_path, lines)).frame("functions")
-    assert list(found["builds"]) == [2, 0]
-    assert found["builds"].dtype == "int64"
+    assert (list(found["builds"]), found["builds"].dtype) == ([2, 0], "int64")
     assert found["visits"].sum() == 3
 
 

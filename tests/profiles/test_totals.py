@@ -22,18 +22,11 @@ def check(profile):
     return found
 
 
+SPANS = ("trace", 300, 310), ("lower", 310, 330), ("compile", 330, 390)
 SIMPLE = [
     started(clock=100),
     events.Import(ns(110), ns(210), MAIN, {"jax": "0.10.2"}),
-    build(
-        1,
-        300,
-        400,
-        ("trace", 300, 310),
-        ("lower", 310, 330),
-        ("compile", 330, 390),
-        requests=(request("written", 60, 45, write=10),),
-    ),
+    build(1, 300, 400, *SPANS, requests=(request("written", 60, 45, write=10),)),
     samples(1000, jax=15, program=5),
     ended(1000),
 ]
@@ -187,7 +180,6 @@ def test_any_log_adds_up(tmp_path, seed):
         lines.append(events.Backend(*map(ns, two()), 2, "cpu", ()))
         if rng.random() < 0.7:
             lines.append(ended(two()[1], own_ns=ns(rng.uniform(0, 100))))
-        logs.append([started(clock=rng.uniform(0, 200), process=rng.uniform(-50, 300), pid=pid)])
-        logs[-1] += lines
+        logs.append([started(rng.uniform(0, 200), rng.uniform(-50, 300), pid), *lines])
     run = rng.choice([None, (-100, 1200, 7), (0, 500, 99), (50, 0, 7)])
     check(profile_of(tmp_path, *logs, run=run))

@@ -163,15 +163,12 @@ def test_the_command_exits_with_1_over_the_budget_and_0_within(tmp_path):
     assert result.exit_code == 1
     assert "4 compiles of `loss` (train.py:12)" in result.output
     assert "Over the budget: 1 of 6 limits." in result.output
+    cut = program()
+    cut.ended = False
+    result = run(cut.write(tmp_path / "cut"), "--budget", path)
+    assert (result.exit_code, "1 log cut off" in result.output) == (0, True)
     assert run(good, "--write", path, "--force").exit_code == 0
     assert [run(one, "--budget", path).exit_code for one in (good, bad)] == [0, 1]
-
-
-def test_what_was_cut_off_is_said(tmp_path):
-    made = program()
-    made.ended = False
-    result = run(made.write(tmp_path / "cut"), "--budget", file(tmp_path, GOOD))
-    assert (result.exit_code, "1 log cut off" in result.output) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -136,20 +136,9 @@ def test_a_name_that_no_function_has_is_refused(step):
         step(ones(3))
     assert type(dead) is weakref.ProxyType
     # What was built before, is never called or is made only when something else is called, is one.
-    names = ["step", "never", "test_guard.py:maker.<locals>.made"]
+    names = ["step", "generator", "test_guard.py:test_a_coroutine_is_awaited.<locals>.serve"]
     with harness.budget(max_compiles=0, functions=names):
         pass
-
-
-def never():
-    pass
-
-
-def maker():
-    def made():
-        pass
-
-    return made
 
 
 def test_each_function_may_have_as_much(step, loss):
@@ -282,13 +271,15 @@ def test_what_is_no_budget_is_refused_where_it_is_written(given, text):
     assert "harness.budget at test_guard.py:" in str(caught.value)
 
 
+def generator():
+    yield 1
+
+
+async def asynchronous():
+    yield 1
+
+
 def test_what_cannot_be_decorated_is_refused():
-    def generator():
-        yield 1
-
-    async def asynchronous():
-        yield 1
-
     for wrong in (generator, asynchronous):
         with pytest.raises(UsageError, match="is a generator, whose body does not run"):
             harness.budget(max_compiles=1)(wrong)
@@ -296,6 +287,6 @@ def test_what_cannot_be_decorated_is_refused():
         with pytest.raises(UsageError, match="a budget decorates a function, not"):
             harness.budget(max_compiles=1)(wrong)
     with pytest.raises(UsageError, match="limits are given by name"):
-        harness.budget(never)
+        harness.budget(len)
     with pytest.raises(UsageError, match=r"start\(\) was called outside"):
         harness.budget(max_compiles=1).start()

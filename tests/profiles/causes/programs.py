@@ -237,14 +237,6 @@ def total(x):
     return (x**2).sum()
 
 
-def wrapped():
-    @functools.wraps(double)
-    def wrapper(x):
-        return double(x)
-
-    return wrapper
-
-
 class Predictor:
     def __call__(self, x):
         return x * 2
@@ -279,7 +271,7 @@ anew("jit_in_a_loop", lambda: jax.jit(double), again("double", 1, 0))
 anew("partial_in_a_loop", lambda: jax.jit(functools.partial(power, n=2)), again("power"))
 anew("bound_method", lambda: jax.jit(PREDICTOR.predict), again("predict"))
 anew("callable_object", lambda: jax.jit(PREDICTOR), again("<unnamed function>", 1, 0))
-anew("wraps_in_a_loop", lambda: jax.jit(wrapped()), again("double"))
+anew("wraps_in_a_loop", lambda: jax.jit(functools.wraps(double)(lambda x: x)), again("double"))
 anew("gradient_in_a_loop", lambda: jax.jit(jax.grad(total)), again("total", 2), before=total)
 anew("vmap_in_a_loop", lambda: jax.jit(jax.vmap(double)), again("double", 2), before=double)
 

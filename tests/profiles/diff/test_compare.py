@@ -14,8 +14,8 @@ from harness.errors import HarnessError
 from harness.profiles.causes.cause import Cause
 from harness.profiles.diff.compare import compare
 from harness.profiles.diff.difference import SECONDS, document, frame
-from harness.watch.events import Program
-from tests.profiles.made import Made, run_of
+from harness.watch.events import Program, Run
+from tests.profiles.made import Made
 
 STATIC_IS = "`steps` is static and was 1, now 2"
 STATIC = Cause("static value", "steps", "1", "2", STATIC_IS, "Make it dynamic.")
@@ -135,7 +135,8 @@ def test_what_was_recorded_with_is_compared():
 def test_what_makes_two_profiles_hard_to_compare_is_said():
     a = Made(ended=False).build("f")
     b = Made(host="other", cores=64, argv=("serve.py",)).build("f")
-    a.run, b.run = run_of("python", "-u", "train.py", "--x"), run_of("python", "-m", "serve")
+    a.run = Run(("python", "-u", "train.py", "--x"), 0, 1, 0, 1)
+    b.run = Run(("python", "-m", "serve"), 0, 1, 0, 1)
     warnings = compare(a.profile(), b.profile()).warnings
     assert len(warnings) == 3
     assert warnings[0].startswith("A is not whole: 1 log cut off")
