@@ -78,7 +78,6 @@ FAILED = "PackageNotFoundError: jax"
         ([], (FAILED,), "and nobody knows what JAX built: recording it failed."),
         ([IMPORT], (), "and JAX built nothing: no function was traced, lowered or compi"),
     ],
-    ids=["no JAX", "nothing recorded", "no builds"],
 )
 def test_a_profile_without_builds_says_why(tmp_path, lines, failures, told):
     end = ended(2_000, failures=failures)

@@ -82,8 +82,7 @@ def test_builds_are_counted_as_they_come(write, look):
 def test_a_build_that_goes_on_is_there_until_it_ends(write, look):
     write(build(1, 1, 0, 1), running(2, 2.5))
     state = look(10)
-    (now,) = state.running
-    assert now == live.Now("loss", "train.py:88", "compile", 2 * S, 1, os.getpid())
+    assert state.running == (live.Now("loss", "train.py:88", "compile", 2 * S, 1, os.getpid()),)
     assert state.seconds == 9.0
     write(running(2, 3.5), build(2, 2, 5, 6))  # inside the one that goes on
     assert [now.function for now in look(10).running] == ["loss"]

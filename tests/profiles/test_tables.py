@@ -88,6 +88,8 @@ def test_every_table_has_its_rows(recorded):
     assert sum(row["seconds"] for row in of_run) == pytest.approx(0.6)
     assert sum(row["share"] for row in of_run) == pytest.approx(1)
     assert [row["main"] for row in tables["threads"]] == ["yes"]
+    with pytest.raises(UsageError, match="'bulids' is not known; there are time, functions"):
+        recorded.frame("bulids")
 
 
 def test_a_function_that_was_only_visited_has_a_row(tmp_path):
@@ -111,11 +113,6 @@ def test_a_build_that_never_ended_has_a_row(tmp_path):
     (row,) = profile_of(tmp_path, lines).frame().to_dict("records")
     assert (row["error"], row["cause"], row["build"]) == ("unfinished", "", -1)
     assert row["compile_s"] == pytest.approx(0.7)
-
-
-def test_an_unknown_table_is_refused(recorded):
-    with pytest.raises(UsageError, match="'bulids' is not known; there are time, functions"):
-        recorded.frame("bulids")
 
 
 def test_a_real_program(tmp_path):

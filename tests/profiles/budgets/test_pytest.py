@@ -117,7 +117,6 @@ def test_marks(tmp_path):
     ],
 )
 def test_a_setting_is_the_budget_of_every_test_or_stops_pytest(pytester, setting, code, said):
-    """One that is not understood is an error of usage."""
     pytester.makepyfile(test_own=BUILDS)
     pytester.makeini("[pytest]")
     done = pytester.runpytest_inprocess(*OPTIONS, "-o", f"jax_budget={setting}")
