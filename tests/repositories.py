@@ -1,7 +1,5 @@
 """Git for tests: by nobody in particular, whatever the settings of the machine."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -7,8 +7,6 @@ program is measured by one process of the harness and by one process a size of t
 the other, in random order. The same command goes on where it was stopped.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.metadata
 import json
@@ -30,7 +28,7 @@ from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
 from harness.stages.sampling import effort
 from tests.corpus.programs.program import FOLDER
-from tests.corpus.table import compared, markdown
+from tests.corpus.table import compared, markdown, write_below
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -58,27 +56,19 @@ class Script:
         lines = file.read_text().splitlines() if file.exists() else []
         self.samples: list[dict[str, Any]] = [json.loads(line) for line in lines]
 
-    def has(self, number: int, name: str, size: str) -> bool:
-        """Return whether the round has it."""
-        key = number, name, size
-        return any((one["round"], one["program"], one["size"]) == key for one in self.samples)
-
     def left_out(self) -> dict[tuple[str, str], str]:
         """Return why programs are not measured, by name and size."""
-        return {
-            (one["program"], one["size"]): one["left_out"]
-            for one in self.samples
-            if "left_out" in one
-        }
+        out = (one for one in self.samples if "left_out" in one)
+        return {(one["program"], one["size"]): one["left_out"] for one in out}
 
     def measure(self, number: int, name: str, size: str) -> None:
         """Start a process for a sample, unless the round has it."""
-        if self.has(number, name, size):
+        key = {"round": number, "program": name, "size": size}
+        if any(key.items() <= one.items() for one in self.samples):
             return
-        found = {"round": number, "program": name, "size": size, **self._answer(name, size)}
-        self.samples.append(found)
+        self.samples.append({**key, **self._answer(name, size)})
         with self.file.open("a") as file:
-            file.write(json.dumps(found) + "\n")
+            file.write(json.dumps(self.samples[-1]) + "\n")
 
     def _answer(self, name: str, size: str) -> dict[str, Any]:
         command = [sys.executable, "-m", "tests.corpus.independent", *name.split("."), size]
@@ -178,27 +168,27 @@ def main() -> int:
     if given.checkouts:
         os.environ[FOLDER] = str(Path(given.checkouts).resolve())
 
+    def ended(code: int, text: str) -> int:
+        print(text, file=sys.stderr)
+        return code
+
     try:
         chosen = [one for source in given.source for one in workloads(source, given.select)]
     except FileNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 2
+        return ended(2, str(error))
     if not chosen:
-        print(f"No program of {', '.join(given.source)} matches {given.select!r}.", file=sys.stderr)
-        return 2
+        return ended(2, f"No program of {', '.join(given.source)} matches {given.select!r}.")
     given.results.mkdir(parents=True, exist_ok=True)
     script = Script(given.results / "independent.jsonl", given.passes, given.limit_s)
     measure(chosen, script, given.results, given.processes, given.minutes)
     if all("left_out" in one for one in script.samples):
         reasons = sorted(set(script.left_out().values()))
-        print(f"Nothing was measured: {'; '.join(reasons)}.", file=sys.stderr)
-        return 4
+        return ended(4, f"Nothing was measured: {'; '.join(reasons)}.")
     table = compared(given.results, script.samples)
     text = "\n".join(markdown(table, script.left_out(), machine(given)))
     print(text)
     if given.markdown:
-        head, mark, _ = given.markdown.read_text().partition(MARK)
-        given.markdown.write_text(f"{head}{mark}\n{text}\n")
+        write_below(given.markdown, MARK, text)
     return 0
 
 

@@ -1,7 +1,5 @@
 """Programs as workloads of the harness: a class for each, made alike."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from harness import Workload

@@ -6,8 +6,6 @@ One process is one sample. It makes the arguments, calls the function for the fi
 builds it anew in every pass and calls it in a bare loop. Times are seconds, in JSON.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import importlib

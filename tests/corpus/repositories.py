@@ -10,8 +10,6 @@ same code, which are then compared by counts. The exit code is the number of rep
 a command failed, or the verdict was another than that nothing rose.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shlex
@@ -21,10 +19,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import harness
+from tests.corpus.table import write_below
 from tests.repositories import git
 
 MARK = "--markdown docs/repositories.md -->\n"
@@ -36,8 +35,7 @@ SURROUNDINGS = {
 }
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(NamedTuple):
     """A repository, and the command that sets it up."""
 
     address: str
@@ -51,14 +49,13 @@ class Repository:
         return self.address.rpartition("/")[2]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of it."""
 
     repository: Repository
     commit: str
-    seconds: tuple[float, float]
-    """Of the set-up, and of everything."""
+    set_up_s: float
+    all_s: float
     workloads: int
     rows: int
     verdict: str
@@ -71,22 +68,17 @@ def arrays(*specs: str) -> str:
     return " ".join(f'--arg "{one}"' for one in specs)
 
 
-ATTENTION = arrays(*["float32[2,64,4,32]"] * 3)
+ATTENTION, SQUARES = arrays(*["float32[2,64,4,32]"] * 3), arrays(*["float32[64,64]"] * 2)
 SCRIPTS = "`workloads/` instead of `benchmarks/`, which has scripts of its own"
 
+FLAX = f"init --function flax.linen.attention:dot_product_attention {ATTENTION}"
+NUMPYRO = f"init --function numpyro.distributions.util:logmatmulexp {SQUARES}"
+
 REPOSITORIES = (
-    Repository(
-        "google/flax",
-        f"init --function flax.linen.attention:dot_product_attention {ATTENTION}",
-        SCRIPTS,
-    ),
+    Repository("google/flax", FLAX, SCRIPTS),
     Repository("patrick-kidger/equinox", "adopt tests/test_misc.py"),
     Repository("google-deepmind/optax", "adopt optax/losses/_regression_test.py"),
-    Repository(
-        "pyro-ppl/numpyro",
-        "init --function numpyro.distributions.util:logmatmulexp "
-        + arrays("float32[64,64]", "float32[64,64]"),
-    ),
+    Repository("pyro-ppl/numpyro", NUMPYRO),
     Repository("patrick-kidger/diffrax", "adopt test/test_misc.py", SCRIPTS),
     Repository("google-deepmind/dm-haiku", "adopt haiku/_src/pool_test.py"),
     Repository("patrick-kidger/lineax", "adopt tests/test_norm.py"),
@@ -114,23 +106,12 @@ class Clone:
     def harness(self, words: str) -> str:
         """Run a command of `harness`; return what it said on standard output."""
         command = [self.python, "-P", "-m", "harness", *shlex.split(words)]
-        done = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-        )
+        how = {"cwd": self.folder, "env": self.environment, "timeout": LIMIT_S}
+        done = subprocess.run(command, capture_output=True, text=True, **how)
         if done.returncode:
             last = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
             raise CommandFailed(f"{words.split()[0]} ended with {done.returncode}: {last}")
         return done.stdout
-
-    def commit_all(self, text: str) -> None:
-        """Commit whatever has changed, or nothing."""
-        git(self.folder, "add", "--all")
-        git(self.folder, "commit", "--quiet", "--allow-empty", "-m", text)
 
 
 def measured(repository: Repository, checkouts: Path, python: str) -> Outcome:
@@ -141,26 +122,26 @@ def measured(repository: Repository, checkouts: Path, python: str) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         clone = Clone(source, Path(folder) / repository.name, python)
         began = time.monotonic()
-        set_up_s, verdict, failed = 0.0, "", False
+        set_up_s, failed, good = 0.0, False, []
         try:
             said = clone.harness(repository.setup)
             set_up_s = time.monotonic() - began
             quick = said.partition("Next:\n  harness ")[2].partition("#")[0]
-            for number in (1, 2):
-                clone.commit_all(f"Benchmarks {number}")
+            for text in ("Benchmarks 1", "Benchmarks 2"):
+                git(clone.folder, "add", "--all")
+                git(clone.folder, "commit", "--quiet", "--allow-empty", "-m", text)
                 clone.harness(quick)
             said = clone.harness("compare HEAD~1 HEAD --counts").strip().splitlines()[0]
             verdict = said.removeprefix("By counts, ").removesuffix(".")
         except (CommandFailed, subprocess.TimeoutExpired) as error:
             verdict, failed = str(error), True
-        seconds = set_up_s, time.monotonic() - began
-        good = []
+        all_s = time.monotonic() - began
         if (results := clone.folder / "results").is_dir():
             rows = harness.load(results, all=True)
             theirs = (rows["status"] == "ok") & ~rows["workload"].isin(["process", "reference"])
             good = rows.loc[theirs, "workload"].tolist()
         counts = len(set(good)), len(good)
-        return Outcome(repository, clone.commit, seconds, *counts, verdict, failed)
+        return Outcome(repository, clone.commit, set_up_s, all_s, *counts, verdict, failed)
 
 
 def markdown(outcomes: list[Outcome]) -> Iterator[str]:
@@ -168,12 +149,12 @@ def markdown(outcomes: list[Outcome]) -> Iterator[str]:
     yield "| repository | `harness` | set up | in all | workloads | rows, verdict | besides |"
     yield "|---|---|---|---|---|---|---|"
     for one in outcomes:
-        place, (set_up_s, all_s) = one.repository.address, one.seconds
+        place = one.repository.address
         cells = (
             f"[{one.repository.name}](https://github.com/{place}), {one.commit}",
             f"`{one.repository.setup}`",
-            f"{set_up_s:.0f} s",
-            f"{all_s:.0f} s",
+            f"{one.set_up_s:.0f} s",
+            f"{one.all_s:.0f} s",
             str(one.workloads),
             f"{one.rows}; {one.verdict}",
             one.repository.took,
@@ -197,13 +178,12 @@ def main() -> int:
     outcomes = []
     for repository in [known[name] for name in given.name or known]:
         outcome = measured(repository, given.checkouts.resolve(), given.python)
-        print(f"{repository.name}: {outcome.verdict} ({outcome.seconds[1]:.0f} s)", file=sys.stderr)
+        print(f"{repository.name}: {outcome.verdict} ({outcome.all_s:.0f} s)", file=sys.stderr)
         outcomes.append(outcome)
     text = "\n".join(markdown(outcomes))
     print(text)
     if given.markdown:
-        head, mark, _ = given.markdown.read_text().partition(MARK)
-        given.markdown.write_text(f"{head}{mark}\n{text}\n")
+        write_below(given.markdown, MARK, text)
     return sum(one.failed for one in outcomes)
 
 

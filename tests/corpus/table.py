@@ -1,7 +1,5 @@
 """What the harness and the script say of the same programs, beside each other."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +12,7 @@ import pandas as pd
 import harness
 
 LIMITS = {
-    "trace": 0.05,
-    "lower": 0.05,
-    "compile": 0.05,
-    "execute": 0.05,
-    "execute median": 0.05,
+    **dict.fromkeys(("trace", "lower", "compile", "execute", "execute median"), 0.05),
     "first_call": 0.10,
 }
 """How far the harness may be from the script, by stage."""
@@ -61,9 +55,8 @@ def compared(results: Path, samples: Sequence[Mapping[str, Any]]) -> pd.DataFram
     rows = []
     for (program, size), of_case in theirs.groupby(["program", "size"]):
         mine = frame[(frame["workload"] == program) & (frame["size"] == size)]
-        for stage, limit in LIMITS.items():
-            given = of_case[stage].dropna() if stage in of_case else pd.Series(dtype=float)
-            if given.empty:
+        for stage, given in of_case.filter(LIMITS).items():
+            if (given := given.dropna()).empty:
                 continue
             name, column = COLUMNS.get(stage, (stage, "value"))
             taken = mine[mine["stage"] == name]
@@ -75,16 +68,14 @@ def compared(results: Path, samples: Sequence[Mapping[str, Any]]) -> pd.DataFram
                 continue
             ratio, low, high = shift(good.tolist(), given.tolist())
             row |= {"harness": good.median(), "ratio": ratio, "low": low, "high": high}
-            rows.append({**row, "verdict": verdict(ratio, low, high, limit)})
+            rows.append({**row, "verdict": verdict(ratio, low, high, LIMITS[stage])})
     return pd.DataFrame(rows)
 
 
 def seconds(value: float) -> str:
     """Return a time with two or three digits that count."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if value >= size or unit == "µs":
-            break
-    number = value / size
+    unit, size = next(pair for pair in (("s", 1.0), ("ms", 1e-3), ("µs", 0.0)) if value >= pair[1])
+    number = value / (size or 1e-6)
     return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
@@ -103,32 +94,32 @@ def markdown(
     table: pd.DataFrame, left_out: Mapping[tuple[str, str], str], about: str = ""
 ) -> Iterator[str]:
     """Yield the lines of a page: a line per stage, a line per case, and what is missing."""
-    yield about
-    yield ""
+    yield from (about, "")
     yield "| stage | limit | cases | within | unsure | beyond | geometric mean of the ratios |"
     yield "|---|---|---|---|---|---|---|"
-    for stage, limit in LIMITS.items():
-        of_stage = table[(table["stage"] == stage) & (table["verdict"] != "missing")]
-        if of_stage.empty:
-            continue
+    missing = table["verdict"] == "missing"
+    for stage, of_stage in table[~missing].groupby("stage", sort=False):
         count = of_stage["verdict"].value_counts()
         numbers = " | ".join(str(count.get(name, 0)) for name in ("within", "unsure", "beyond"))
         mean = math.exp(np.log(of_stage["ratio"]).mean())
-        yield f"| `{stage}` | {limit:.0%} | {len(of_stage)} | {numbers} | {mean:.3f} |"
-    yield ""
-    yield f"| program | {' | '.join(f'`{stage}`' for stage in LIMITS)} |"
+        yield f"| `{stage}` | {LIMITS[stage]:.0%} | {len(of_stage)} | {numbers} | {mean:.3f} |"
+    yield from ("", f"| program | {' | '.join(f'`{stage}`' for stage in LIMITS)} |")
     yield f"|---{'|---' * len(LIMITS)}|"
     for (program, size), of_case in table.groupby(["program", "size"]):
         cells = {row["stage"]: cell(row) for _, row in of_case.iterrows()}
         yield f"| {program} {size} | {' | '.join(cells.get(s, '') for s in LIMITS)} |"
     reasons: dict[str, list[str]] = {}
-    for _, row in table[table["verdict"] == "missing"].iterrows():
-        name = f"{row['program']} {row['size']}"
-        reasons.setdefault(f"`{row['stage']}`: {row['reason']}", []).append(name)
+    for row in table[missing].itertuples():
+        name = f"{row.program} {row.size}"
+        reasons.setdefault(f"`{row.stage}`: {row.reason}", []).append(name)
     for (program, size), reason in left_out.items():
         reasons.setdefault(reason, []).append(f"{program} {size}")
     if reasons:
-        yield ""
-        yield "Not measured:"
-        yield ""
+        yield from ("", "Not measured:", "")
         yield from (f"- {reason}: {', '.join(names)}" for reason, names in sorted(reasons.items()))
+
+
+def write_below(page: Path, mark: str, lines: str) -> None:
+    """Put lines below the mark of a page, in place of what is there."""
+    head, mark, _ = page.read_text().partition(mark)
+    page.write_text(f"{head}{mark}\n{lines}\n")

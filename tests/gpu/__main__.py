@@ -6,8 +6,6 @@ Writes `results/checks/MACHINE/gpu.jsonl`, a line of JSON per check, as it goes,
 per check. (asv would take a `.json` there for its own.)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import socket

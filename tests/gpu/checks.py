@@ -1,7 +1,5 @@
 """The checks: functions of one library, or of none, that return what they found as plain data."""
 
-from __future__ import annotations
-
 import functools
 import math
 import os
@@ -122,9 +120,8 @@ def device(library):
     XLA_FLAGS makes XLA write down what it takes the device for.
     """
     rows = library.device()
-    for kind, how in [(kind, "ieee") for kind in ceilings.Ceilings.sweep["kind"]] + [
-        ("gemm", "tf32")
-    ]:
+    ieee = [(kind, "ieee") for kind in ceilings.Ceilings.sweep["kind"]]
+    for kind, how in [*ieee, ("gemm", "tf32")]:
         specs = ceilings.Ceilings().inputs(kind, "device")
         try:
             arguments = library.made([(one.shape, one.dtype) for one in specs])
@@ -210,6 +207,8 @@ def profiler(library):
 
 _CACHE = {"CUPY_CACHE_DIR": "{scratch}/compile-times"}
 _IN_MEMORY = {"CUPY_CACHE_IN_MEMORY": "1"}
+_PRECOMPILED = {**_IN_MEMORY, "CUPY_NVRTC_USE_PCH": "1"}
+_NO_BUFFERS = {"XLA_FLAGS": "--xla_gpu_enable_command_buffer="}
 
 CHECKS = {
     "device and ceilings, XLA": (Xla, device, {"XLA_FLAGS": "--xla_dump_to={scratch}/dump"}),
@@ -221,19 +220,11 @@ CHECKS = {
     "precision, XLA": (Xla, precision, {}),
     "precision, CuPy": (Cupy, precision, {}),
     "command buffers on": (Xla, command_buffers, {}),
-    "command buffers off": (
-        Xla,
-        command_buffers,
-        {"XLA_FLAGS": "--xla_gpu_enable_command_buffer="},
-    ),
+    "command buffers off": (Xla, command_buffers, _NO_BUFFERS),
     "compile times, cold": (None, compile_times, _CACHE),
     "compile times, warm": (None, compile_times, _CACHE),
     "compile times, in memory": (None, compile_times, _IN_MEMORY),
-    "compile times, in memory, precompiled headers": (
-        None,
-        compile_times,
-        {**_IN_MEMORY, "CUPY_NVRTC_USE_PCH": "1"},
-    ),
+    "compile times, in memory, precompiled headers": (None, compile_times, _PRECOMPILED),
     "softmax cliff": (Xla, softmax_cliff, {}),
     "knee, XLA": (Xla, knee, {}),
     "knee, CuPy": (Cupy, knee, {}),

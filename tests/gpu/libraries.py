@@ -1,7 +1,5 @@
 """XLA and CuPy as the checks use them: the same few verbs, so that a check is written once."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re
@@ -53,9 +51,8 @@ class Xla(Library):
     def call(self, function, arguments, precision=None):
         """Return what calls a program on these arguments: compiled ahead of time."""
         with self.jax.default_matmul_precision(self.precisions.get(precision, precision)):
-            self.lowered = self.jax.jit(functools.partial(function, self.jax.numpy)).lower(
-                *arguments
-            )
+            jitted = self.jax.jit(functools.partial(function, self.jax.numpy))
+            self.lowered = jitted.lower(*arguments)
         self.compiled = self.lowered.compile()
         return functools.partial(self.compiled, *arguments)
 
@@ -103,21 +100,16 @@ class Cupy(Library):
         counts = {"operations": tally(function, self.side.fetch(arguments)).operations}
         try:
             self.side.build(_workload(function), Case(), arguments)(*arguments)
-            counts["graph_kernels"] = count_kernel_nodes(
-                self.side.last.graph.debug_dot_str(_VERBOSE)
-            )
+            dot = self.side.last.graph.debug_dot_str(_VERBOSE)
+            counts["graph_kernels"] = count_kernel_nodes(dot)
         except Unavailable as error:
             counts["graph_kernels"] = str(error)
         return counts
 
     def fused(self, function, arguments):
         """Return the program fused by `cupy.fuse` as a call, and what tells how it was fused."""
-        fused = Fused(
-            self.side.cupy.fuse,
-            self.side.plain(_workload(function), Case()),
-            arguments,
-            self.side.tree,
-        )
+        plain = self.side.plain(_workload(function), Case())
+        fused = Fused(self.side.cupy.fuse, plain, arguments, self.side.tree)
         return functools.partial(fused, *arguments), lambda: fell_back(fused)
 
     def device(self):

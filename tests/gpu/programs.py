@@ -1,7 +1,5 @@
 """The programs of the checks, for JAX and CuPy alike, and a small clock."""
 
-from __future__ import annotations
-
 import math
 import statistics
 import time

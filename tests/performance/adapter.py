@@ -7,26 +7,21 @@ Printed is the median of `ready` - `import` - `backend` (target: at most 0.1 s),
 CPU in which 5,000 cases are found: 200 workloads of 25 cases in one file (target: 2 s).
 """
 
-from __future__ import annotations
-
 import functools
 import json
-import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
 from harness.frame.load import everything
-from tests.performance.command import in_turns, options, took
+from tests.performance.command import HARNESS, in_turns, options, took
 from tests.performance.sweep_cost import INIT
 
-WORKLOAD = '''
+WORKLOAD = """
 
 class Tanh{number}(Workload):
-    """The hyperbolic tangent, plus {number}."""
-
-    sweep = {{"size": {sizes}}}
+    sweep = {{"size": list(range(8, {last}))}}
 
     def inputs(self, size):
         return spec((size,))
@@ -34,7 +29,7 @@ class Tanh{number}(Workload):
     @staticmethod
     def function(x):
         return jax.numpy.tanh(x) + {number}
-'''
+"""
 
 DISCOVER = """
 import json, pathlib, sys, time
@@ -51,35 +46,30 @@ def suite(folder: Path, workloads: int, sizes: int, init: str) -> Path:
     """Write a folder of benchmarks with one file of workloads, and return it."""
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(init)
-    text = "import jax\n\nfrom harness import Workload, spec\n"
-    for number in range(workloads):
-        text += WORKLOAD.format(number=number, sizes=list(range(8, 8 + sizes)))
-    (folder / "many.py").write_text(text)
+    classes = (WORKLOAD.format(number=n, last=8 + sizes) for n in range(workloads))
+    text = "import jax\nfrom harness import Workload, spec\n"
+    (folder / "many.py").write_text(text + "".join(classes))
     return folder
 
 
 def unexplained_s(benchmarks: Path) -> tuple[float, float]:
     """Return `ready` - `import` - `backend`, and `import`, of one process in seconds."""
     results = tempfile.mkdtemp(dir=benchmarks.parent)
-    command = [sys.executable, "-m", "harness", "run", "Tanh0", "--effort", "1x1", "--fresh"]
-    command += ["--benchmarks", benchmarks, "--results", results]
-    took(command, env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    where = ["--benchmarks", benchmarks, "--results", results]
+    took([*HARNESS, "run", "Tanh0", "--effort", "1x1", "--fresh", *where], JAX_PLATFORMS="cpu")
     frame = everything(results, where={"workload": "process"}).set_index("stage")["value"]
     return float(frame["ready"] - frame["import"] - frame["backend"]), float(frame["import"])
 
 
 def main() -> None:
-    """Measure, and print a line for each figure."""
     given = options(__doc__, rounds=8, workloads=20)
     with tempfile.TemporaryDirectory() as scratch:
         top = Path(scratch)
         arms = {"with suite.install()": INIT, "without": ""}
-        measured = {
-            arm: functools.partial(
-                unexplained_s, suite(top / arm / "benchmarks", given.workloads, 1, init)
-            )
-            for arm, init in arms.items()
-        }
+        measured = {}
+        for arm, init in arms.items():
+            folder = suite(top / arm / "benchmarks", given.workloads, 1, init)
+            measured[arm] = functools.partial(unexplained_s, folder)
         for arm, found in in_turns(given.rounds, measured).items():
             rest, imported = (statistics.median(some) for some in zip(*found, strict=True))
             print(
@@ -88,8 +78,7 @@ def main() -> None:
             )
         for arm, init in arms.items():
             folder = suite(top / f"large {arm}" / "benchmarks", 200, 25, init)
-            said = took([sys.executable, "-c", DISCOVER, folder]).out
-            workloads, cpu_s = json.loads(said)
+            workloads, cpu_s = json.loads(took([sys.executable, "-c", DISCOVER, folder]).out)
             print(f"5,000 cases of {workloads} workloads in a file, {arm}: {cpu_s:.2f} s of CPU")
 
 

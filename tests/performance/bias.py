@@ -1,10 +1,10 @@
 """Whether the harness's `execute` is what a bare loop in a process of its own measures.
 
-    python -m tests.performance.bias [--rounds 12] [--ms 20]
+    python -m tests.performance.bias [--rounds 12]
 
 In each round a sweep of one process and one pass measures eight functions
-(tests/suites/calls), and another fresh process runs each in a bare loop of as many milliseconds,
-which of the two first by chance:
+(tests/suites/calls), and another fresh process runs each in a bare loop of 20 ms, that of the
+script of tests.corpus, which of the two first by chance:
 
     t = clock(); jax.block_until_ready(f(x)); clock() - t
 
@@ -14,64 +14,47 @@ its 95 % interval; last that of the least calls of all rounds, which others on t
 least. Target: within 5 %.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
 import statistics
-import tempfile
-import time
-from pathlib import Path
 from typing import Any
 
-from harness.declare import discovery
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
-from harness.stages.sampling import effort
-from tests.performance.command import ROOT, fresh, in_turns, options
+from tests.performance.command import ROOT, fresh, in_turns, options, swept, workloads
 from tests.performance.paired import paired
 
 SUITE = ROOT / "tests" / "suites" / "calls"
+ORDER = ("Gelu", "Scan", "LongGelu", "Product", "Softmax", "Tanh", "Sort", "Products")
+"""From the shortest call to the longest."""
 
 Found = dict[str, tuple[float, float]]
 """The least and the median call of each function, in seconds."""
 
 
-def workloads() -> list[Any]:
-    """Return the eight workloads, from the shortest call to the longest."""
-    found = {one.__name__: one for one in discovery.discover(SUITE).workloads}
-    order = ("Gelu", "Scan", "LongGelu", "Product", "Softmax", "Tanh", "Sort", "Products")
-    return [found[name] for name in order]
+def functions() -> list[Any]:
+    found = {one.__name__: one for one in workloads(folder=SUITE)}
+    return [found[name] for name in ORDER]
 
 
-def bare(ms: float) -> Found:
+def bare() -> Found:
     """Run each function in a bare loop in this process."""
     import jax
     import numpy as np
 
-    clock = time.perf_counter_ns
+    from tests.corpus.independent import calls
+
     found = {}
-    for workload in workloads():
+    for workload in functions():
         shape = workload().inputs().shape
         x = jax.numpy.asarray(np.random.default_rng(0).standard_normal(shape), "float32")
-        function = jax.jit(workload.function)
-        for _ in range(5):
-            jax.block_until_ready(function(x))
-        times: list[int] = []
-        while len(times) < 3 or sum(times) < ms * 1e6:
-            begin = clock()
-            jax.block_until_ready(function(x))
-            times.append(clock() - begin)
-        found[workload.__name__] = min(times) / 1e9, statistics.median(times) / 1e9
+        times = calls(jax.jit(workload.function), (x,), donates=False)
+        found[workload.__name__] = min(times), statistics.median(times)
     return found
 
 
-def swept() -> Found:
+def by_harness() -> Found:
     """Measure them by a sweep of one process."""
-    with tempfile.TemporaryDirectory() as results:
-        context = local_context(Path(results), SUITE, None)
-        records = sweep(workloads(), context, Options(effort("1x1"), targets=("cpu",))).records
+    records = swept(functions(), "1x1", folder=SUITE, targets=("cpu",)).records
     return {
         record.workload.rpartition(".")[2]: (calls.least_ns / 1e9, calls.p50_ns / 1e9)
         for record in records
@@ -80,17 +63,16 @@ def swept() -> Found:
 
 
 def main() -> None:
-    """Take turns, and print a line for each function."""
-    given = options(__doc__, rounds=12, ms=20.0, child=False)
+    given = options(__doc__, rounds=12, child=False)
     if given.child:  # what each bare process does
-        print(json.dumps(bare(given.ms)))
+        print(json.dumps(bare()))
         return
     os.environ["JAX_PLATFORMS"] = "cpu"
-    child = functools.partial(fresh, __spec__.name, "--child", "--ms", given.ms)
-    ours, theirs = in_turns(given.rounds, {"harness": swept, "bare": child}).values()
+    child = functools.partial(fresh, __spec__.name, "--child")
+    ours, theirs = in_turns(given.rounds, {"harness": by_harness, "bare": child}).values()
     print("| function | bare: least | median | harness / bare: least | median | least of all |")
     print("|---|---|---|---|---|---|")
-    for name in theirs[0]:
+    for name in ORDER:
         bare_s, ratios = [], []
         for at in (0, 1):
             over, under = ([one[name][at] for one in way] for way in (ours, theirs))

@@ -1,16 +1,16 @@
-"""What the commands here share: options, sweeps, turns, and loads in a fresh process."""
-
-from __future__ import annotations
+"""What the commands here share: options, sweeps, cases, turns, and processes that are timed."""
 
 import argparse
+import contextlib
 import json
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +21,7 @@ from harness.stages import sampling
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
+HARNESS = [sys.executable, "-m", "harness"]
 
 READERS = {
     "harness": (
@@ -31,36 +32,24 @@ READERS = {
         "import pandas, pyarrow.dataset",
         "pandas.read_parquet(folder, filters=[('workload', '=', chosen)])",
     ),
-    "Polars": (
-        "import polars",
-        "polars.scan_parquet(folder).filter(polars.col('workload') == chosen).collect()",
-    ),
-    "DuckDB": (
-        "import duckdb, pandas",
-        "duckdb.sql(f\"FROM '{folder}/*/*/*.parquet' WHERE workload = '{chosen}'\").df()",
-    ),
 }
 """Who reads a folder: what it imports, and what it evaluates."""
 
 _LOAD = """
-import json, resource, sys, time
-_, folder, chosen, imports, reading = sys.argv
+import resource, sys, time
+_, folder, chosen, target, imports, reading = sys.argv
 begin = time.perf_counter()
 exec(imports)
 imported, cpu = time.perf_counter(), time.process_time()
 frame = eval(reading)
-done = time.perf_counter()
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+load_s, cpu_s = time.perf_counter() - imported, time.process_time() - cpu
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 if sys.platform != "darwin":  # where that also counts what the parent held before exec
     peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
-print(json.dumps({
-    "rows": len(frame),
-    "ok": int((frame["status"] == "ok").sum()),
-    "import_s": imported - begin,
-    "load_s": done - imported,
-    "cpu_s": time.process_time() - cpu,
-    "peak_bytes": peak if sys.platform == "darwin" else peak * 1024,
-}))
+print(f"  rows        {len(frame)} ({(frame['status'] == 'ok').sum()} ok)")
+print(f"  load        {load_s:.2f} s, {cpu_s:.2f} s of CPU (target {target}), ", end="")
+print(f"after imports of {imported - begin:.2f} s")
+print(f"  peak memory {peak / 1024:.0f} MiB")
 """
 
 
@@ -70,7 +59,8 @@ def options(about: str | None, *, select: bool = False, **defaults: Any) -> argp
     Args:
         about: the command's own docstring, whose first line is its help.
         select: whether it takes expressions for the names of workloads.
-        defaults: the value of each option; False makes a switch, a tuple has the choices.
+        defaults: the value of each option; False makes a switch, a tuple has the choices, a list
+            takes the option as often as it is given.
     """
     parser = argparse.ArgumentParser(description=(about or "").partition("\n")[0])
     if select:
@@ -81,6 +71,8 @@ def options(about: str | None, *, select: bool = False, **defaults: Any) -> argp
             taken = {"action": "store_true"}
         elif isinstance(value, tuple):
             taken = {"choices": value, "default": value[0]}
+        elif isinstance(value, list):
+            taken = {"action": "append", "default": value}
         parser.add_argument(f"--{name.replace('_', '-')}", **taken)
     return parser.parse_args()
 
@@ -105,50 +97,70 @@ class Took(NamedTuple):
     out: str
 
 
-def took(command: list[Any], code: int | None = 0, **options: Any) -> Took:
+def took(
+    command: Sequence[object],
+    code: int | None = 0,
+    cwd: Path | None = None,
+    **variables: str,
+) -> Took:
     """Run a command to its end, which must be with `code` unless None; return what it took."""
+    words, there = list(map(str, command)), {**os.environ, **variables}
     begin, before = time.perf_counter(), os.times()
     done = subprocess.run(
-        list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, **options
+        words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=cwd, env=there
     )
     wall_s, after = time.perf_counter() - begin, os.times()
     if code not in (None, done.returncode):
         raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stderr}")
-    cpu_s = sum(after[2:4]) - sum(before[2:4])
-    return Took(wall_s, cpu_s, done.stdout)
-
-
-def workloads(*select: str) -> list[Any]:
-    """Return the workloads of benchmarks/ whose names match."""
-    return discovery.select(discovery.discover(BENCHMARKS).workloads, list(select))
-
-
-def swept(chosen: list[Any], effort: str, machine: str | None = None, **options: Any) -> Any:
-    """Return the outcome of a sweep whose records are gone afterwards."""
-    with tempfile.TemporaryDirectory() as results:
-        context = local_context(Path(results), BENCHMARKS, machine)
-        return sweep(chosen, context, Options(sampling.effort(effort), **options))
+    return Took(wall_s, sum(after[2:4]) - sum(before[2:4]), done.stdout)
 
 
 def fresh(module: str, *arguments: object, **variables: str) -> Any:
     """Return what a module prints as JSON in its last line, run in a fresh process."""
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    surroundings = {**os.environ, **variables}
-    done = subprocess.run(command, env=surroundings, cwd=ROOT, check=True, stdout=subprocess.PIPE)
-    return json.loads(done.stdout.splitlines()[-1])
+    said = took([sys.executable, "-m", module, *arguments], cwd=ROOT, **variables).out
+    return json.loads(said.splitlines()[-1])
 
 
-def loaded(folder: Path, workload: str = "", reader: str = "harness") -> dict[str, Any]:
-    """Return what a fresh process needs to load a folder, or one workload of it."""
-    command = [sys.executable, "-c", _LOAD, str(folder), workload, *READERS[reader]]
-    return dict(json.loads(took(command).out))
+def spread(seconds: Sequence[float]) -> str:
+    """Return the median, with the least and the most in brackets."""
+    return f"{statistics.median(seconds):.3f} s ({min(seconds):.3f} to {max(seconds):.3f})"
 
 
-def load_text(found: dict[str, Any], target: str) -> str:
-    """Return what :func:`loaded` found in lines of text."""
-    return (
-        f"  rows        {found['rows']} ({found['ok']} ok)\n"
-        f"  load        {found['load_s']:.2f} s, {found['cpu_s']:.2f} s of CPU (target {target}), "
-        f"after imports of {found['import_s']:.2f} s\n"
-        f"  peak memory {found['peak_bytes'] / 2**20:.0f} MiB"
-    )
+def workloads(*select: str, folder: Path = BENCHMARKS) -> list[Any]:
+    """Return the workloads of benchmarks/, or another folder, whose names match."""
+    return discovery.select(discovery.discover(folder).workloads, list(select))
+
+
+def prepared(chosen: Sequence[Any], topology: Any = None) -> Iterator[tuple[str, Any]]:
+    """Yield the name of each case that can be measured here, and the case made ready."""
+    import jax
+
+    from harness.declare.transforms import NotApplicable
+    from harness.declare.workload import WorkloadError, enumerate_cases, name_of
+    from harness.stages.prepared import prepare
+
+    for workload in chosen:
+        jax.config.update("jax_enable_x64", workload.x64)
+        for case in enumerate_cases(workload, [topology.target if topology else "cpu"]):
+            with contextlib.suppress(NotApplicable, WorkloadError):
+                name = " ".join(filter(None, (name_of(workload), case.label)))
+                yield name, prepare(workload, case, topology)
+
+
+def swept(
+    chosen: list[Any],
+    effort: str,
+    machine: str | None = None,
+    folder: Path = BENCHMARKS,
+    **options: Any,
+) -> Any:
+    """Return the outcome of a sweep whose records are gone afterwards."""
+    with tempfile.TemporaryDirectory() as results:
+        context = local_context(Path(results), folder, machine)
+        return sweep(chosen, context, Options(sampling.effort(effort), **options))
+
+
+def loaded(folder: Path, target: str, workload: str = "", reader: str = "harness") -> str:
+    """Return in lines what a fresh process needs to load a folder, or one workload of it."""
+    command = [sys.executable, "-c", _LOAD, folder, workload, target, *READERS[reader]]
+    return took(command).out.rstrip()

@@ -8,17 +8,16 @@ of each pass and of the whole of it. Printed is the standard deviation of their 
 processes: the median over cases, the upper quartile, and the mean of the three smallest programs.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import time
 
 import numpy as np
+import pandas as pd
 
-from tests.performance.command import fresh, options, workloads
+from tests.performance.command import fresh, options, prepared, workloads
 
-NAMES = ("Gather", "Gelu", "Heat", "Scan", "Reduce", "Fft", "Softmax", "MlpLoss", "Predict")
+NAMES = ["Gather", "Gelu", "Heat", "Scan", "Reduce", "Fft", "Softmax", "MlpLoss", "Predict"]
 BLOCK_NS = 2_500_000
 
 
@@ -38,24 +37,16 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
     """Measure every case in this process."""
     import jax
 
-    from harness.declare.workload import enumerate_cases
     from harness.stages.passes import take_pass
-    from harness.stages.prepared import prepare
     from harness.watch import evidence
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
-    cases = []
-    for workload in workloads():
-        if workload.__name__ in NAMES:
-            for case in enumerate_cases(workload, ["cpu"]):
-                name = f"{workload.__name__} {case.label}"
-                cases.append((name, prepare(workload, case, None)))
+    cases = list(prepared([one for one in workloads() if one.__name__ in NAMES]))
     found: dict[str, dict[str, float]] = {}
     for _ in range(3):
-        random.shuffle(cases)
-        for name, prepared in cases:
-            taken = take_pass(prepared, proof, steps=("build", "compile"))
-            call, arguments = taken.call, prepared.data(taken.build.compiled)
+        for name, ready in random.sample(cases, len(cases)):
+            taken = take_pass(ready, proof, steps=("build", "compile"))
+            call, arguments = taken.call, ready.data(taken.build.compiled)
             jax.block_until_ready(call(*arguments))
             times: list[int] = []
             end = clock() + pass_ns
@@ -70,22 +61,21 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Start the processes, one at a time, and print the table."""
     given = options(__doc__, processes=8, pass_ms=20.0, child=False)
     if given.child:  # what each process does
         print(json.dumps(measure(round(given.pass_ms * 1e6))))
         return
     child = (__spec__.name, "--child", "--pass-ms", given.pass_ms)
-    processes = [fresh(*child, JAX_PLATFORMS="cpu") for _ in range(given.processes)]
-    names = sorted(processes[0], key=lambda name: processes[0][name]["least call, whole"])
-    print(f"{len(names)} cases, {len(processes)} processes, 3 passes of {given.pass_ms:g} ms")
+    runs = [fresh(*child, JAX_PLATFORMS="cpu") for _ in range(given.processes)]
+    logs = np.log(pd.concat(map(pd.DataFrame, runs), keys=range(len(runs)), names=["run", "kept"]))
+    scatter = logs.groupby("kept", sort=False).std()
+    smallest = logs.loc[0].loc["least call, whole"].nsmallest(3).index
+    print(f"{scatter.shape[1]} cases, {len(runs)} processes, 3 passes of {given.pass_ms:g} ms")
     print(f"{'kept':20s} {'median':>8s} {'quartile':>9s} {'smallest 3':>11s}")
-    for label in processes[0][names[0]]:
-        logs = np.log([[process[name][label] for process in processes] for name in names])
-        scatter = logs.std(axis=1, ddof=1)
+    for label, own in scatter.iterrows():
         print(
-            f"{label:20s} {np.median(scatter):8.1%} {np.quantile(scatter, 0.75):9.1%} "
-            f"{scatter[:3].mean():11.1%}"
+            f"{label:20s} {own.median():8.1%} {own.quantile(0.75):9.1%} "
+            f"{own[smallest].mean():11.1%}"
         )
 
 

@@ -3,84 +3,58 @@
     python -m tests.performance.facts [--target cpu] [--processes 5] [SELECT ...]
 
 Builds every case of benchmarks/ in fresh processes, one after the other, for `cpu` or for the
-compile-only `gpu:h200` or `tpu:v5e`. Prints the cases whose facts differ, and the CPU time of one
-reading. Targets: none differs; a typical case below 5 ms. `--one` is what each process does.
+compile-only `gpu:h200` or `tpu:v5e`; a case that wants more devices than there are is left out.
+Prints the cases whose facts differ, and the CPU time of one reading. Targets: none differs; a
+typical case below 5 ms. `--one` is what each process does.
 """
-
-from __future__ import annotations
 
 import json
 import statistics
 import time
+from importlib.metadata import version
+from typing import Any
 
-from harness.targets import find
-from tests.performance.command import fresh, options, workloads
-from tests.program import built
+import pandas as pd
+
+from harness import targets
+from tests.performance.command import fresh, options, prepared, workloads
 
 COMPARED = 12
 """How many of the slowest cases are printed."""
 
 
-def one(target: str, select: list[str]) -> dict[str, dict]:
-    """Build every case in this process; return case to its facts and the CPU seconds they took.
-
-    A case that needs several devices is left out where there is one.
-    """
+def one(target: str, select: list[str]) -> dict[str, dict[str, Any]]:
+    """Build every case in this process; return case to its facts and the CPU seconds they took."""
     import jax
     import msgspec
-    import numpy as np
-    from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    from harness.declare.transforms import NotApplicable
-    from harness.declare.workload import enumerate_cases, name_of
     from harness.program.facts import facts_of
-    from harness.stages.prepared import prepare, wrap
+    from harness.stages.build import Build
+    from harness.targets import topologies
 
-    mesh = Mesh(np.array(built.devices(target)[:1]), ("x",))
-    here = NamedSharding(mesh, PartitionSpec())
+    place = targets.find(target)
+    there = place.description and topologies.describe(place.name, place.description)
     found = {}
-    for workload in workloads(*select):
-        jax.config.update("jax_enable_x64", workload.x64)
-        for case in enumerate_cases(workload, ["cpu"]):
-            if target != "cpu" and case.transform in ("sharded", "pmap"):
-                continue
-            try:
-                prepared = prepare(workload, case)
-            except NotApplicable:
-                continue
-            arguments = prepared.abstract
-            if target != "cpu":
-                arguments = jax.tree.map(
-                    lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype, sharding=here), arguments
-                )
-            jax.clear_caches()
-            jitted = wrap(prepared)
-            traced = None
-            if prepared.is_pmap:
-                lowered = jitted.lower(*arguments)
-            else:
-                traced = jitted.trace(*arguments, **prepared.static)
-                lowered = traced.lower()
-            compiled = lowered.compile()
-            begin = time.thread_time()
-            facts = facts_of(traced, lowered, compiled)
-            seconds = time.thread_time() - begin
-            found[f"{name_of(workload)} {case.id}"] = {
-                "facts": msgspec.to_builtins(facts),
-                "seconds": seconds,
-            }
+    for name, ready in prepared(workloads(*select), there or None):
+        jax.clear_caches()
+        build = Build.of(ready)
+        for _, step in build.steps():
+            step()
+        begin = time.thread_time()
+        facts = facts_of(build.traced, build.lowered, build.compiled)
+        seconds = time.thread_time() - begin
+        found[name] = {"facts": msgspec.to_builtins(facts), "seconds": seconds}
     return found
 
 
 def main() -> None:
-    """Start the processes, compare what they say, and print it."""
-    targets = ("cpu", *built.PACKAGES)
-    given = options(__doc__, select=True, target=targets, processes=5, one=False)
+    choices = ("cpu", "gpu:h200", "tpu:v5e")
+    given = options(__doc__, select=True, target=choices, processes=5, one=False)
     if given.one:  # what each process does
         print(json.dumps(one(given.target, given.select)))
         return
     variables = {"JAX_PLATFORMS": "cpu", "JAX_NUM_CPU_DEVICES": "2"}
-    variables |= find(given.target).environment
+    variables |= targets.find(given.target).environment
     wanted = (__spec__.name, "--one", "--target", given.target, *given.select)
     runs = [
         fresh(*wanted, **variables, PYTHONHASHSEED=str(number)) for number in range(given.processes)
@@ -88,19 +62,16 @@ def main() -> None:
     report(runs, given.target)
 
 
-def report(runs: list[dict[str, dict]], target: str) -> None:
+def report(runs: list[dict[str, dict[str, Any]]], target: str) -> None:
     """Print what differs between the runs, and the time of reading."""
-    from importlib.metadata import version
-
     cases = sorted({case for run in runs for case in run})
     differing = 0
     for case in cases:
-        said = [run[case]["facts"] if case in run else {} for run in runs]
-        fields = sorted({f for facts in said for f in facts if facts[f] != said[0].get(f)})
-        if any(facts != said[0] for facts in said):
+        said = pd.DataFrame([run.get(case, {"facts": {}})["facts"] for run in runs]).astype(str)
+        unlike = said.columns[said.nunique() > 1]
+        if len(unlike):
             differing += 1
-            values = {field: [facts.get(field) for facts in said] for field in fields}
-            print(f"differs: {case}: {values}")
+            print(f"differs: {case}: {said[unlike].to_dict('list')}")
     print(
         f"jax {version('jax')}, {target}: {len(cases)} cases in {len(runs)} processes; "
         f"{differing} differ (target: 0)"
@@ -109,7 +80,7 @@ def report(runs: list[dict[str, dict]], target: str) -> None:
         case: statistics.median(run[case]["seconds"] for run in runs if case in run) * 1e3
         for case in cases
     }
-    for case in sorted(cases, key=medians.get, reverse=True)[:COMPARED]:
+    for case in sorted(cases, key=medians.__getitem__, reverse=True)[:COMPARED]:
         facts = runs[0].get(case, {}).get("facts", {})
         print(f"{medians[case]:7.2f} ms  {facts.get('hlo_instructions')} instructions  {case}")
     print(

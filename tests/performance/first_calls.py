@@ -8,19 +8,17 @@ process of its own. Printed are the medians and the least, their ratios, and `re
 (target: within 10 %).
 """
 
-from __future__ import annotations
-
+import functools
 import os
 import random
-import statistics
 import sys
 import tempfile
-from collections import defaultdict
 from pathlib import Path
 
+import pandas as pd
+
 import harness
-from harness.declare import discovery
-from tests.performance.command import options, took
+from tests.performance.command import in_turns, options, took, workloads
 
 FUNCTIONS = """
 import jax, jax.numpy as jnp, numpy as np
@@ -90,7 +88,6 @@ def made(name):
 mlp, block, rnn, softmax, solve = map(made, FIVE)
 """
 
-NAMES = ("mlp", "block", "rnn", "softmax", "solve")
 SCENARIOS = ("off", "cold", "warm")
 
 
@@ -103,21 +100,18 @@ def stopwatch(folder: Path, name: str) -> dict[str, float]:
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
         }
-        off = {"JAX_ENABLE_COMPILATION_CACHE": "0"}
-        order = random.choice([("off", "cold", "warm"), ("cold", "warm", "off")])
-        for scenario in order:
-            own = off if scenario == "off" else written
-            there = {**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(folder), **own}
-            done = took([sys.executable, "-c", STOPWATCH, name], cwd=folder, env=there)
+        there = {"JAX_PLATFORMS": "cpu", "PYTHONPATH": str(folder)}
+        for scenario in random.choice([SCENARIOS, ("cold", "warm", "off")]):
+            own = {"JAX_ENABLE_COMPILATION_CACHE": "0"} if scenario == "off" else written
+            done = took([sys.executable, "-c", STOPWATCH, name], cwd=folder, **there, **own)
             found[scenario] = float(done.out)
     return found
 
 
 def main() -> None:
-    """Measure in turns, and print a line for each function and scenario."""
     given = options(__doc__, rounds=8, seed=0)
     random.seed(given.seed)
-    watch: dict[tuple[str, str], list[float]] = defaultdict(list)
+    watch: dict[str, list[dict[str, float]]] = {}
     frames = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -126,7 +120,7 @@ def main() -> None:
         paths = filter(None, [str(folder), os.environ.get("PYTHONPATH")])
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         sys.path.insert(0, str(folder))
-        found = {one.__name__: one for one in discovery.discover(folder).workloads}
+        found = {one.__name__: one for one in workloads(folder=folder)}
 
         def by_harness(name: str, number: int) -> None:
             frames[name] = harness.sweep(
@@ -138,43 +132,39 @@ def main() -> None:
             )
 
         def by_stopwatch(name: str, number: int) -> None:
-            for scenario, second in stopwatch(folder, name).items():
-                watch[name, scenario].append(second)
+            watch.setdefault(name, []).append(stopwatch(folder, name))
 
         for number in range(given.rounds):
-            for name in random.sample(NAMES, len(NAMES)):
-                for measure in random.sample([by_harness, by_stopwatch], 2):
-                    measure(name, number)
-    show(frames, watch)
-
-
-def show(frames: dict, watch: dict[tuple[str, str], list[float]]) -> None:
-    """Print the table."""
+            for name in random.sample(list(found), len(found)):
+                ways = (by_harness, by_stopwatch)
+                in_turns(1, {way.__name__: functools.partial(way, name, number) for way in ways})
     print(f"{'median (least), ms':16s} {'harness':>14s} {'stopwatch':>14s}  ratio   collector")
-    for name in NAMES:
-        rows = frames[name][frames[name]["stage"] == "first_call"].set_index("scenario")
-        ratios = []
-        for summary in (statistics.median, min):
-            ours = {one: summary(rows["samples"][one]) for one in SCENARIOS}
-            true = {one: summary(watch[name, one]) for one in SCENARIOS}
-            ratios.append((ours["warm"] / ours["cold"], true["warm"] / true["cold"]))
-        for scenario in SCENARIOS:
-            mine, other = rows["samples"][scenario], watch[name, scenario]
-            middle, least = (f(mine) / f(other) for f in (statistics.median, min))
-            print(
-                f"{name:8s} {scenario:9s} {text(mine)} {text(other)}   {middle:.2f} ({least:.2f}) "
-                f"{rows['collected_s'][scenario] * 1e3:4.0f} ms"
-            )
-        middle, least = ratios
-        print(
-            f"{name:8s} warm/cold  {middle[0]:6.3f} ({least[0]:.3f}) {middle[1]:6.3f} "
-            f"({least[1]:.3f})   {middle[0] / middle[1]:.2f} ({least[0] / least[1]:.2f})"
+    for name in found:
+        show(name, frames[name], pd.DataFrame(watch[name]))
+
+
+def show(name: str, frame: pd.DataFrame, watch: pd.DataFrame) -> None:
+    """Print the lines of one function."""
+    rows = frame[frame["stage"] == "first_call"].set_index("scenario")
+    ours, theirs = (
+        one[list(SCENARIOS)].agg(["median", "min"])
+        for one in (pd.DataFrame(dict(rows["samples"].items())), watch)
+    )
+    ratios = ours / theirs
+    for scenario in SCENARIOS:
+        times = " ".join(
+            f"{one['median'] * 1e3:6.0f} ({one['min'] * 1e3:5.0f})"
+            for one in (ours[scenario], theirs[scenario])
         )
-
-
-def text(seconds: list[float]) -> str:
-    """Return the median, and the least in brackets, in milliseconds."""
-    return f"{statistics.median(seconds) * 1e3:6.0f} ({min(seconds) * 1e3:5.0f})"
+        middle, least = ratios[scenario]
+        collected_ms = rows["collected_s"][scenario] * 1e3
+        print(
+            f"{name:8s} {scenario:9s} {times}   {middle:.2f} ({least:.2f}) {collected_ms:4.0f} ms"
+        )
+    warm = [one["warm"] / one["cold"] for one in (ours, theirs, ratios)]
+    texts = (f"{one['median']:6.3f} ({one['min']:.3f})" for one in warm[:2])
+    of_both = f"{warm[2]['median']:.2f} ({warm[2]['min']:.2f})"
+    print(f"{name:8s} warm/cold  {' '.join(texts)}   {of_both}")
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ are shared out among the cases. Seconds are from the first process of a sweep to
 the cases that had been measured until then: starts of processes included.
 """
 
-from __future__ import annotations
-
 import gzip
 import tempfile
 import time
@@ -18,14 +16,13 @@ from pathlib import Path
 
 from harness.records.schema import Problems, Record, encode, read_file
 from harness.records.store import Store, record_files
+from tests.performance.command import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 APPENDED = 1000
 OWN = ("process", "reference")
 
 
 def main() -> None:
-    """Print the figures."""
     files = record_files(ROOT / "results")
     sweeps = [[r for r in read_file(file, Problems()) if r.effort == "6x1"] for file in files]
     suite = [record for sweep in sweeps for record in sweep]
@@ -50,13 +47,13 @@ def main() -> None:
     print(f"{held:8.0f} bytes of memory, where records are kept as objects")
     with tempfile.TemporaryDirectory() as scratch:
         store = Store(Path(scratch) / "records.jsonl")
-        begin = time.perf_counter()
-        for record in kept[:APPENDED]:
-            store.append([record])
-        print(f"{APPENDED / (time.perf_counter() - begin):8.0f} records a second are stored")
-        begin = time.perf_counter()
-        many = len(list(read_file(store.path, Problems())))
-        print(f"{many / (time.perf_counter() - begin):8.0f} records a second are read")
+        for what, work in (
+            ("stored", lambda: [store.append([record]) for record in kept[:APPENDED]]),
+            ("read", lambda: list(read_file(store.path, Problems()))),
+        ):
+            begin = time.perf_counter()
+            many = len(work())
+            print(f"{many / (time.perf_counter() - begin):8.0f} records a second are {what}")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ each says that it is one of its own: its HARNESS_MACHINE. And instead of measuri
 record of the usual size, which then goes the way of all records.
 """
 
-from __future__ import annotations
-
 from harness.engine.execution import Listener
 from harness.engine.job import Job, unmeasured
 from harness.fleet import order, place

@@ -13,8 +13,6 @@ memory of the client and of the scheduler along the way: the slope over the last
 the units, in bytes per unit.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile
@@ -26,7 +24,6 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import FleetError
 from harness.fleet import order as orders
@@ -42,11 +39,9 @@ TARGET_PER_S = 250
 SAMPLES = 100
 PER_FILE = 10
 
-WORKLOAD = '''
+WORKLOAD = """
 
 class Noop{number}(Workload):
-    """Not measured."""
-
     targets = ("cpu",)
 
     def inputs(self):
@@ -55,7 +50,7 @@ class Noop{number}(Workload):
     @staticmethod
     def function(x):
         return x + {number}
-'''
+"""
 
 
 class Counting(DaskPool):
@@ -87,12 +82,10 @@ class Counting(DaskPool):
             self.failed.append(f"{unit}: {error}")
             return
         self.back[unit] += 1
-        self._sample(self.back.total())
-
-    def _sample(self, count: int) -> None:
+        count = self.back.total()
         if count % self.every == 0:
             sizes = [self.others[who][0].memory_info().rss for who in ("client", "scheduler")]
-            self.memory.append((count, sizes[0], sizes[1]))
+            self.memory.append((count, *sizes))
         if count % (10 * self.every) == 0:
             took_s = time.monotonic() - self.began
             print(f"{count} units, {count / took_s:.0f}/s", file=sys.stderr)
@@ -101,12 +94,11 @@ class Counting(DaskPool):
 def suite(folder: Path, workloads: int) -> list[str]:
     """Write a suite of many workloads, and return their names."""
     names, modules = [], {}
-    for begin in range(0, workloads, PER_FILE):
-        numbers = range(begin, min(begin + PER_FILE, workloads))
-        text = "from harness import Workload, spec\n"
-        text += "".join(WORKLOAD.format(number=number) for number in numbers)
-        modules[f"noop_{begin}"] = text
-        names += [f"noop_{begin}.Noop{number}" for number in numbers]
+    for number in range(workloads):
+        module = f"noop_{number // PER_FILE}"
+        text = modules.setdefault(module, "from harness import Workload, spec\n")
+        modules[module] = text + WORKLOAD.format(number=number)
+        names.append(f"{module}.Noop{number}")
     committed(folder, modules)
     return names
 
@@ -116,77 +108,56 @@ def cpu_s(processes: list[psutil.Process]) -> float:
     return sum(sum(process.cpu_times()[:2]) for process in processes)
 
 
-def slope(memory: list[tuple[int, int, int]], column: int) -> float:
-    """Return by how many bytes a process grew with each unit, after the first quarter."""
-    rest = memory[len(memory) // 4 :]
-    if len(rest) < 3:
-        return float("nan")
-    counts = np.array([row[0] for row in rest], dtype=float)
-    return float(np.polyfit(counts, [row[column] for row in rest], 1)[0])
-
-
-def measure(units: int, workers: int, workloads: int) -> None:
-    """Send the units and print what became of them."""
-    machines = [f"machine-{number}" for number in range(workers)]
+def main() -> None:
+    given = command.options(__doc__, units=100_000, workers=8, workloads=1000)
+    machines = [f"machine-{number}" for number in range(given.workers)]
     with (
         tempfile.TemporaryDirectory() as scratch,
         fleet(Path(scratch), machines, machines, "tests.performance.fleet_noop") as on,
     ):
-        names = suite(on.project, workloads)
+        names = suite(on.project, given.workloads)
         on.start()
-        on.wait(workers)
+        on.wait(given.workers)
         os.chdir(on.project)
-        chosen = discovery.discover(on.project / "benchmarks")
+        chosen = command.workloads(folder=on.project / "benchmarks")
         context = local_context(on.folder / "results", on.project / "benchmarks")
-        processes = -(-units // workloads)
-        options = Options(
-            sampling.effort(f"{processes}x1"), targets=("cpu",), seed=0, compute=False
-        )
+        processes = -(-given.units // given.workloads)
+        effort = sampling.effort(f"{processes}x1")
+        options = Options(effort, targets=("cpu",), seed=0, compute=False)
         store = on.folder / "store"
         pool = Counting(connect(on.address), on.address)
         begin = time.monotonic()
-        pool.watch(
-            processes * workloads,
-            {
-                "client": [psutil.Process()],
-                "scheduler": [on.process("scheduler")],
-                "workers": [on.process(name) for name in machines],
-            },
-        )
+        others = {"client": [psutil.Process()], "scheduler": [on.process("scheduler")]}
+        others["workers"] = [on.process(name) for name in machines]
+        pool.watch(processes * given.workloads, others)
         try:
-            sweep.sweep_on(
-                pool, chosen.workloads, context, options, on_note=print, store=str(store)
-            )
+            sweep.sweep_on(pool, chosen, context, options, on_note=print, store=str(store))
         except FleetError as error:
             print(f"ended early: {error}")
         took_s = time.monotonic() - pool.began
         spent = {who: cpu_s(them) - pool.spent[who] for who, them in pool.others.items()}
         pool.client.close()
         kept = sum(len(file.read_bytes().splitlines()) for file in record_files(store))
-        print(f"{kept} records in the store")
     wanted = {(f"{name}@cpu", number) for name in names for number in range(processes)}
-    count = sum(pool.back.values())
-    print(f"{count} units over {workers} workers in {took_s:.1f} s: {count / took_s:.0f}/s", end="")
-    print(f" (target: {TARGET_PER_S}/s); {pool.began - begin:.1f} s until the first was sent")
+    back, count = set(pool.back), pool.back.total()
     print(
-        f"lost {len(wanted - set(pool.back))} (target: 0), {len(pool.failed)} sent again, ", end=""
+        f"{kept} records in the store\n"
+        f"{count} units over {given.workers} workers in {took_s:.1f} s: {count / took_s:.0f}/s "
+        f"(target: {TARGET_PER_S}/s); {pool.began - begin:.1f} s until the first was sent\n"
+        f"lost {len(wanted - back)} (target: 0), {len(pool.failed)} sent again, "
+        f"{sum(n > 1 for n in pool.back.values())} came back twice, "
+        f"{len(back - wanted)} that nobody asked for"
     )
-    print(f"{sum(n > 1 for n in pool.back.values())} came back twice, ", end="")
-    print(f"{len(set(pool.back) - wanted)} that nobody asked for")
-    for who, column in (("client", 1), ("scheduler", 2)):
-        first, last = pool.memory[len(pool.memory) // 4][column], pool.memory[-1][column]
+    rest = np.array(pool.memory[len(pool.memory) // 4 :], dtype=float)
+    for column, who in enumerate(("client", "scheduler"), 1):
+        first, last = rest[[0, -1], column] / 2**20
+        slope = np.polyfit(rest[:, 0], rest[:, column], 1)[0] if len(rest) > 2 else np.nan
         print(
-            f"{who}: {first / 2**20:.1f} MiB after a quarter, {last / 2**20:.1f} MiB at the end, "
-            f"{slope(pool.memory, column):+.0f} bytes per unit"
+            f"{who}: {first:.1f} MiB after a quarter, {last:.1f} MiB at the end, "
+            f"{slope:+.0f} bytes per unit"
         )
     said = ", ".join(f"{who} {seconds / count * 1e3:.2f} ms" for who, seconds in spent.items())
     print(f"CPU per unit: {said}")
-
-
-def main() -> None:
-    """Measure from the command line."""
-    given = command.options(__doc__, units=100_000, workers=8, workloads=1000)
-    measure(given.units, given.workers, given.workloads)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ pairs and the interval of that; and the same of the wall time, the parent's star
 smallest program goes first and is left out: the first process of each number is never forked.
 """
 
-from __future__ import annotations
-
 import random
 import tempfile
 import time
@@ -74,7 +72,6 @@ def measured(
 
 
 def main() -> None:
-    """Measure, and print a line for each stage."""
     given = options(__doc__, select=True, processes=24, passes=3)
     found, seconds = measured(given.select, f"{given.processes}x{given.passes}")
     print(f"stage           forked / fresh, {given.processes} processes each")

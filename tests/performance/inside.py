@@ -7,13 +7,7 @@ that of the least compiles. Covered: the share of the wall time in events of a k
 what it takes to read the trace and make the tree of it, beside the compile.
 """
 
-from __future__ import annotations
-
-import argparse
 import json
-import os
-import subprocess
-import sys
 import time
 
 import jax
@@ -23,6 +17,7 @@ from harness import targets
 from harness.program.compiler import recording
 from harness.program.compiler.inside import inside
 from harness.targets import topologies
+from tests.performance.command import fresh, options
 
 
 def spec(*shape):
@@ -46,13 +41,8 @@ def transformer(layers, scanned):
                 x = block(x, jax.tree.map(lambda leaf, i=layer: leaf[i], w))
         return (x**2).mean()
 
-    sizes = {
-        "qkv": (width, 3 * width),
-        "out": (width, width),
-        "up": (width, 4 * width),
-        "down": (4 * width, width),
-    }
-    weights = {name: spec(layers, *size) for name, size in sizes.items()}
+    sizes = {"qkv": (1, 3), "out": (1, 1), "up": (1, 4), "down": (4, 1)}
+    weights = {name: spec(layers, a * width, b * width) for name, (a, b) in sizes.items()}
     return jax.grad(loss), (weights, spec(length, width))
 
 
@@ -107,16 +97,15 @@ PROGRAMS = {
 }
 
 
-def measure(target, description, name, rounds):
-    """Print one line of JSON for one program."""
-    topology = topologies.describe(target, description) if description else None
+def measure(place, name, rounds):
+    """Return what one program takes, and what XLA names of it."""
     function, arguments = PROGRAMS[name]()
-    one = topology.one if topology else None
+    one = place.description and topologies.describe(place.name, place.description).one
     arguments = jax.tree.map(
-        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=one), arguments
+        lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=one or None), arguments
     )
     jax.jit(lambda x: x + 1).lower(jax.tree.leaves(arguments)[0]).compile()
-    plain, traced, read, told = [], [], [], None
+    plain, traced, read = [], [], []
     for _ in range(rounds):
         for seconds in (plain, traced):
             jax.clear_caches()
@@ -136,63 +125,38 @@ def measure(target, description, name, rounds):
             begin = time.perf_counter()
             told = inside(seen, text)
             read.append(time.perf_counter() - begin)
+    named = sum(bool(kernel.file) for kernel in told.kernels)
     groups = sum(group.wall_s for group in told.groups)
-    print(
-        json.dumps(
-            {
-                "compile": min(plain),
-                "ratio": min(traced) / min(plain),
-                "covered": told.covered,
-                "sum": groups / told.wall_s,
-                "events": len(seen),
-                "read": min(read),
-                "kernels": len(told.kernels),
-                "named": sum(bool(kernel.file) for kernel in told.kernels),
-                "unknown": dict(list(told.unknown.items())[:3]),
-            }
-        )
+    said = (
+        f"{min(plain):7.2f} s {min(traced) / min(plain):6.2f} {told.covered:6.1%} "
+        f"{groups / told.wall_s:7.3f} {len(seen):7} {min(read):5.2f} s {len(told.kernels):8} "
+        f"{named:11}"
     )
+    unknown = dict(list(told.unknown.items())[:3])
+    return said if told.covered >= 0.9 else f"{said}\n           {unknown}"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("program", nargs="*", help=f"of {', '.join(PROGRAMS)}: its beginning")
-    parser.add_argument("--target", action="append")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--child", nargs=3)
-    given = parser.parse_args()
-    if given.child:
-        target, description, name = given.child
-        measure(target, description, name, given.rounds)
+    given = options(__doc__, select=True, target=[], rounds=2, child="")
+    places = map(targets.find, given.target or ("cpu", "gpu:h200", "tpu:v5e"))
+    if given.child:  # what each process does
+        print(json.dumps(measure(next(places), given.child, given.rounds)))
         return
     print(
         "target     program                            compile  traced covered    sum  events"
         "    read  kernels with a line"
     )
-    for target in map(targets.find, given.target or ("cpu", "gpu:h200", "tpu:v5e")):
+    for place in places:
         for name in PROGRAMS:
-            if given.program and not name.startswith(tuple(given.program)):
+            if given.select and not name.startswith(tuple(given.select)):
                 continue
-            child = ["--child", target.name, target.description or "", name]
-            variables = {"JAX_PLATFORMS": target.platforms, **target.environment}
-            done = subprocess.run(
-                [sys.executable, "-m", __spec__.name, *child, "--rounds", str(given.rounds)],
-                env={**os.environ, **variables, "JAX_ENABLE_COMPILATION_CACHE": "0"},
-                capture_output=True,
-                text=True,
-            )
-            if done.returncode:
-                print(f"{target.name:10} {name:32} {done.stderr.strip().splitlines()[-1][:90]}")
-                continue
-            said = json.loads(done.stdout.splitlines()[-1])
-            print(
-                f"{target.name:10} {name:32} {said['compile']:7.2f} s {said['ratio']:6.2f} "
-                f"{said['covered']:6.1%} {said['sum']:7.3f} {said['events']:7} "
-                f"{said['read']:5.2f} s {said['kernels']:8} {said['named']:11}",
-                flush=True,
-            )
-            if said["covered"] < 0.9:
-                print("          ", said["unknown"], flush=True)
+            child = ("--target", place.name, "--child", name, "--rounds", given.rounds)
+            there = {"JAX_ENABLE_COMPILATION_CACHE": "0", "JAX_PLATFORMS": place.platforms}
+            try:
+                said = fresh(__spec__.name, *child, **there, **place.environment)
+            except SystemExit as failed:
+                said = str(failed).strip().splitlines()[-1][:90]
+            print(f"{place.name:10} {name:32} {said}", flush=True)
 
 
 if __name__ == "__main__":

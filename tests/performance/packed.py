@@ -6,15 +6,12 @@ A training step of 24 layers is packed after one run, unpacked into a fresh fold
 started there, in turns with starts on the directory that it filled and on an empty one.
 """
 
-from __future__ import annotations
-
-import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from tests.performance.command import in_turns, options, took
+from tests.performance.command import HARNESS, in_turns, options, spread, took
 
 PROGRAM = """
 import jax, jax.numpy as jnp
@@ -33,35 +30,31 @@ SETTINGS = {
 
 
 def main() -> None:
-    """Measure, and print medians and ratios."""
     given = options(__doc__, rounds=7)
     with tempfile.TemporaryDirectory(prefix="harness-packed-") as name:
         folder = Path(name)
         program, own, pack = folder / "train.py", folder / "own", folder / "cache.zip"
         program.write_text(PROGRAM)
-        command = [sys.executable, "-m", "harness", "cache"]
-        there = {**os.environ, **SETTINGS}
-        took([*command, "pack", "-o", pack, "--directory", own, "--", program], env=there)
+        command = [*HARNESS, "cache", "pack", "-o", pack, "--directory", own, "--", program]
+        took(command, **SETTINGS)
 
         def start(directory: Path) -> float:
-            there["JAX_COMPILATION_CACHE_DIR"] = str(directory)
-            return took([sys.executable, program], env=there).wall_s
+            there = {**SETTINGS, "JAX_COMPILATION_CACHE_DIR": str(directory)}
+            return took([sys.executable, program], **there).wall_s
 
         def fresh() -> Path:
             return Path(tempfile.mkdtemp(dir=folder), "cache")
 
         def unpacked() -> float:
             directory = fresh()
-            took([*command, "unpack", pack, directory])
+            took([*HARNESS, "cache", "unpack", pack, directory])
             return start(directory)
 
         arms = {"cold": lambda: start(fresh()), "warm": lambda: start(own), "unpacked": unpacked}
         seconds = in_turns(given.rounds, arms)
-        warm = statistics.median(seconds["warm"])
-        for kind, values in seconds.items():
-            middle = statistics.median(values)
-            spread = f"{min(values):.3f}–{max(values):.3f}"
-            print(f"{kind}: {middle:.3f} s ({spread}), {middle / warm:.2f} of warm")
+    warm = statistics.median(seconds["warm"])
+    for kind, values in seconds.items():
+        print(f"{kind}: {spread(values)}, {statistics.median(values) / warm:.2f} of warm")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Ratios of times taken in turns: their median, and the interval that n of them allow."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -27,12 +25,9 @@ class Paired(NamedTuple):
         return f"{self.ratio - 1:+.1%} ({between}, {self.pairs} pairs)"
 
 
-def paired(over: Sequence[float], under: Sequence[float]) -> Paired:
+def paired(over: Sequence[float], under: Sequence[float] | float = 1.0) -> Paired:
     """Return the median of `over[i] / under[i]`; its interval is from the binomial distribution."""
-    ratios = np.asarray(over) / np.asarray(under)
-    low = high = math.nan
+    ratios = np.sort(np.asarray(over) / np.asarray(under))
     ranks = median_interval_ranks(len(ratios))
-    if ranks is not None:
-        ordered = np.sort(ratios)
-        low, high = ordered[list(ranks)]
+    low, high = (math.nan, math.nan) if ranks is None else ratios[list(ranks)]
     return Paired(float(np.median(ratios)), float(low), float(high), len(ratios))

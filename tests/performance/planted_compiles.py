@@ -9,18 +9,15 @@ else what the first remedy calls by name, and the group that most of the compile
 remedy was tried, it says what that saved, and whether that is what was predicted.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
-import sys
 from collections import defaultdict
 from typing import Any
 
 from harness.cli.compile_page import LEAST_SAVED
 from harness.declare import location
 from harness.program.compiler.tree import REST
-from tests.performance.command import options, took
+from tests.performance.command import HARNESS, options, took
 from tests.sweeps import SUITES
 
 FOLDER = SUITES / "planted"
@@ -30,7 +27,6 @@ NEAR = 0.2
 
 
 def main() -> None:
-    """Ask about every program, and print what is right."""
     given = options(__doc__, select=True)
     right = [0, 0]
     tried: list[bool] = []
@@ -80,9 +76,8 @@ def planted() -> list[Any]:
 
 def _told(one: Any, target: str) -> dict[str, Any]:
     name = f"^{one.__module__.partition('.')[2]}.{one.__name__}$"
-    command = [sys.executable, "-m", "harness", "compile", name, "--format", "json"]
-    command += ["--benchmarks", str(FOLDER), "--target", target]
-    return json.loads(took(command).out)
+    where = ["--benchmarks", FOLDER, "--target", target]
+    return json.loads(took([*HARNESS, "compile", name, "--format", "json", *where]).out)
 
 
 def seconds(stage: dict[str, Any]) -> float:

@@ -13,52 +13,43 @@ With `--how context` a profile is open around every other stretch of the loop, i
 are asked for a stretch in turns; there the sampler runs too. Which of the two goes first is drawn.
 """
 
-from __future__ import annotations
-
+import functools
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tests.performance.command import in_turns, options
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax._src import monitoring
+
+import harness
+from harness.errors import HarnessError
+from harness.watch import jax_names
+from tests.performance.command import HARNESS, in_turns, options
 from tests.performance.paired import Paired, paired
 
-LOOP_TARGET = 1.02
-COMPILE_TARGET = 1.05
-STEPS = 1_000
-"""In one stretch."""
-FUNCTIONS = 25
-"""Compiled in one stretch; 20 stretches are a program of 500."""
+STRETCHES = {"loop": 1_000, "compiles": 25}
+"""Steps, and functions, of one stretch."""
+TARGETS = {"loop": 1.02, "compiles": 1.05}
 
 CHILD = """
 import sys
-from tests.performance.profile_overhead import Program, left, profiled
-program = Program()
+from tests.performance.profile_overhead import Program
+program = Program("{scratch}")
 for line in sys.stdin:
-    name, number = line.split()
-    if name == "profiled":
-        with profiled("{scratch}"):
-            program.compiles(int(number))
-        print(left())
-    else:
-        print(getattr(program, name)(int(number)))
-    sys.stdout.flush()
+    print(getattr(program, line.strip())(), flush=True)
 """
 
 
 class Program:
-    """A small training loop, and functions to compile; the persistent cache is off."""
+    """Stretches of a small training loop, and of functions to compile, without persistent cache."""
 
-    def __init__(self) -> None:
-        import jax
-        import jax.numpy as jnp
-        import numpy as np
-
+    def __init__(self, scratch: str) -> None:
         jax.config.update("jax_enable_compilation_cache", False)
 
         def loss(weights, x, y):
@@ -70,22 +61,16 @@ class Program:
             value, slopes = jax.value_and_grad(loss)(weights, x, y)
             return [w - 0.01 * s for w, s in zip(weights, slopes, strict=True)], value
 
+        def normal(*shape: int) -> np.ndarray:
+            return np.asarray(random.normal(size=shape), np.float32)
+
         random = np.random.default_rng(0)
-        self._jax, self._jnp, self._step = jax, jnp, step
-        self._weights = [
-            jnp.asarray(random.normal(size=shape), jnp.float32) for shape in ((32, 64), (64, 1))
-        ]
-        self._batches = [
-            (
-                np.asarray(random.normal(size=(64, 32)), np.float32),
-                np.asarray(random.normal(size=(64, 1)), np.float32),
-            )
-            for _ in range(16)
-        ]
-        self._compiled = 0
+        self._scratch, self._step, self._compiled = scratch, step, 0
+        self._weights = [jnp.asarray(normal(32, 64)), jnp.asarray(normal(64, 1))]
+        self._batches = [(normal(64, 32), normal(64, 1)) for _ in range(16)]
         self.loop(100)
 
-    def loop(self, steps: int) -> float:
+    def loop(self, steps: int = STRETCHES["loop"]) -> float:
         """Return the seconds of some steps, which compile nothing."""
         weights, value = self._weights, None
         begin = time.perf_counter()
@@ -93,41 +78,41 @@ class Program:
             weights, value = self._step(weights, *self._batches[number % 16])
             if number % 100 == 0:
                 float(value)
-        self._jax.block_until_ready(weights)
+        jax.block_until_ready(weights)
         return time.perf_counter() - begin
 
-    def compiles(self, functions: int) -> float:
+    def compiles(self) -> float:
         """Return the seconds of the first calls of some new functions, all different."""
-        jnp = self._jnp
         x = self._batches[0][0]
         begin = time.perf_counter()
-        for _ in range(functions):
+        for _ in range(STRETCHES["compiles"]):
             self._compiled += 1
             by = float(self._compiled)
 
             def fresh(x, by=by):
                 return jnp.sum(jnp.tanh(x * by) @ jnp.sin(x.T + by))
 
-            self._jax.jit(fresh)(x).block_until_ready()
+            jax.jit(fresh)(x).block_until_ready()
         return time.perf_counter() - begin
 
+    def profiled(self, name: str = "compiles") -> tuple[float, float]:
+        """Return the seconds of a stretch in a profile, and of its opening and closing."""
+        begin = time.perf_counter()
+        with harness.profile(tempfile.mkdtemp(dir=self._scratch)):
+            spent = getattr(self, name)()
+        return spent, time.perf_counter() - begin - spent
 
-@contextmanager
-def profiled(scratch: str) -> Iterator[None]:
-    """Open a profile in a folder of its own."""
-    import harness
-
-    with harness.profile(tempfile.mkdtemp(dir=scratch)):
-        yield
+    def left(self) -> str:
+        """Return what a profile has left installed, `nothing` if all is as before."""
+        before = installed()
+        for _ in range(2):
+            self.profiled()
+        now = installed()
+        return ",".join(n.replace(" ", "") for n in now if now[n] != before[n]) or "nothing"
 
 
 def installed() -> dict[str, object]:
     """Return what a profile replaces, and JAX's listeners, as they are now."""
-    from jax._src import monitoring
-
-    from harness.errors import HarnessError
-    from harness.watch import jax_names
-
     found = {}
     for who, names in (("profile", jax_names.BUILDS), ("ledger", jax_names.REQUESTS)):
         points = jax_names.points(names, who, HarnessError)
@@ -136,23 +121,12 @@ def installed() -> dict[str, object]:
     return found | {name: tuple(value) for name, value in lists.items()}
 
 
-_before: dict[str, object] = {}
-
-
-def left() -> str:
-    """Return what is not what it was when this was first called, `nothing` if all is."""
-    now = installed()
-    _before.update({name: value for name, value in now.items() if name not in _before})
-    return ",".join(n.replace(" ", "") for n in now if now[n] != _before[n]) or "nothing"
-
-
 class Child:
     """A process that runs stretches on request."""
 
-    def __init__(self, prefix: list[str], scratch: str) -> None:
-        code = CHILD.replace("{scratch}", scratch)
+    def __init__(self, scratch: str, *prefix: str) -> None:
         self._process = subprocess.Popen(
-            [*prefix, sys.executable, "-c", code],
+            [*prefix, sys.executable, "-c", CHILD.replace("{scratch}", scratch)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL if prefix else None,
@@ -160,119 +134,94 @@ class Child:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
 
-    def ask(self, name: str, number: int = 0) -> str:
+    def ask(self, name: str) -> str:
         """Run a stretch and return what it answered."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{name} {number}\n")
+        self._process.stdin.write(f"{name}\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline().strip()
-        if not answer:
-            raise SystemExit(f"the process that was asked for {name} ended: see above")
-        return answer
+        if answer := self._process.stdout.readline().strip():
+            return answer
+        raise SystemExit(f"the process that was asked for {name} ended: see above")
 
     def end(self) -> None:
         """Let the process come to its end."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait()
+        self._process.communicate()
 
 
-def in_context(name: str, number: int, pairs: int, scratch: str) -> tuple[Paired, float]:
+def in_context(name: str, pairs: int, scratch: str) -> tuple[Paired, str]:
     """Return the ratio of stretches in one process, and a profile's opening and closing."""
-    program = Program()
-    with profiled(scratch):  # imports what only the first profile imports
-        getattr(program, name)(number)
-
-    def stretch() -> float:
-        return float(getattr(program, name)(number))
-
-    def in_profile() -> tuple[float, float]:
-        begin = time.perf_counter()
-        with profiled(scratch):
-            spent = stretch()
-        return spent, time.perf_counter() - begin - spent
-
-    found, without = in_turns(pairs, {"with": in_profile, "without": stretch}).values()
+    program = Program(scratch)
+    program.profiled(name)  # imports what only the first profile imports
+    arms = {"with": lambda: program.profiled(name), "without": getattr(program, name)}
+    found, without = in_turns(pairs, arms).values()
     with_it, around = zip(*found, strict=True)
-    return paired(with_it, without), statistics.median_high(around)
+    once_ms = statistics.median_high(around) * 1e3
+    return paired(with_it, without), f"; opening and closing, once: {once_ms:.1f} ms"
 
 
-def by_command(name: str, number: int, pairs: int, scratch: str, processes: int) -> Paired:
+def by_command(name: str, pairs: int, scratch: str, processes: int) -> tuple[Paired, str]:
     """Return the ratio of stretches in two processes at a time, one under `harness profile`."""
-    with_it, without = [], []
-    for round_number in range(processes):
-        folder = f"{scratch}/{name}{round_number}"
-        prefix = [sys.executable, "-m", "harness", "profile", "-o", folder, "--"]
-        arms = {"with": Child(prefix, scratch), "without": Child([], scratch)}
-        for child in arms.values():
-            child.ask(name, number)
-        seconds = asked(max(1, pairs // processes), arms, name, number)
+    ratios = []
+    for number in range(processes):
+        folder = f"{scratch}/{name}{number}"
+        arms = [Child(scratch, *HARNESS, "profile", "-o", folder, "--"), Child(scratch)]
+        for child in arms:
+            child.ask(name)
+        ratios.append(asked(max(1, pairs // processes), arms, name))
         if not list(Path(folder).glob("*.jsonl")):
             raise SystemExit(f"`harness profile` wrote nothing into {folder}")
-        # A process as a whole is faster or slower than another: it counts once.
-        middle = paired(seconds["with"], seconds["without"])
-        with_it.append(middle.ratio)
-        without.append(1.0)
-    return paired(with_it, without)
+    return paired(ratios), ""
 
 
-def asked(rounds: int, arms: dict[str, Child], name: str, number: int) -> dict[str, list[float]]:
-    """Return the seconds that a stretch took in each process, in turns; then they end."""
-    asks = {arm: lambda child=child: float(child.ask(name, number)) for arm, child in arms.items()}
-    found = in_turns(rounds, asks)
-    for child in arms.values():
+def asked(rounds: int, arms: list[Child], name: str) -> float:
+    """Return the ratio of a stretch in two processes, in turns; then they end.
+
+    A process as a whole is faster or slower than another: it counts once.
+    """
+    turns = {
+        number: lambda child=child: float(child.ask(name)) for number, child in enumerate(arms)
+    }
+    over, under = in_turns(rounds, turns).values()
+    for child in arms:
         child.end()
-    return found
+    return paired(over, under).ratio
 
 
 def afterwards(pairs: int, scratch: str) -> tuple[Paired, str]:
     """Return the ratio of the loop after a profile to one without, and what was left installed."""
-    after, never, found = [], [], set()
+    ratios, left = [], set()
     for _ in range(pairs):
-        arms = {"after": Child([], scratch), "never": Child([], scratch)}
-        for arm in arms.values():
-            arm.ask("compiles", FUNCTIONS)
-        arms["after"].ask("loop", STEPS)
-        for _ in range(2):
-            found.add(arms["after"].ask("profiled", FUNCTIONS))
-        arms["never"].ask("compiles", 2 * FUNCTIONS)
-        seconds = asked(10, arms, "loop", STEPS)
-        after.append(paired(seconds["after"][1:], seconds["never"][1:]).ratio)
-        never.append(1.0)
-    return paired(after, never), ", ".join(sorted(found - {"nothing"})) or "nothing"
+        after, never = arms = [Child(scratch), Child(scratch)]
+        for words in ("compiles", "loop"):
+            after.ask(words)
+        left.add(after.ask("left"))
+        after.ask("loop")
+        for words in ("compiles", "compiles", "compiles", "loop"):
+            never.ask(words)
+        ratios.append(asked(9, arms, "loop"))
+    return paired(ratios), ", ".join(sorted(left - {"nothing"})) or "nothing"
 
 
 def main() -> None:
-    """Print the figures; exit with 1 where one is above its target, or something is left."""
     given = options(__doc__, how=("context", "command"), pairs=24, processes=6)
     missed = False
 
-    def say(what: str, found: Paired, target: float, more: str = "") -> None:
+    def say(what: str, found: Paired, target: float, more: str) -> None:
         nonlocal missed
-        missed = missed or found.ratio > target
+        missed |= found.ratio > target
         print(f"{what}: {found.text()}{more} (target: at most {target - 1:+.0%})", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="harness-overhead-") as scratch:
-        arguments = (("loop", STEPS), ("compiles", FUNCTIONS))
-        names = (
-            f"loop of {given.pairs * STEPS:,} steps",
-            f"{given.pairs * FUNCTIONS} compiles",
-        )
-        for (name, number), what, target in zip(
-            arguments, names, (LOOP_TARGET, COMPILE_TARGET), strict=True
-        ):
-            if given.how == "context":
-                found, around_s = in_context(name, number, given.pairs, scratch)
-                more = f"; opening and closing, once: {around_s * 1e3:.1f} ms"
-            else:
-                found = by_command(name, number, given.pairs, scratch, given.processes)
-                more = ""
-            say(f"{given.how}: {what}", found, target, more)
+        ways = {
+            "context": in_context,
+            "command": functools.partial(by_command, processes=given.processes),
+        }
+        for name, number in STRETCHES.items():
+            found, more = ways[given.how](name, given.pairs, scratch)
+            say(f"{given.how}: {given.pairs * number:,} of {name}", found, TARGETS[name], more)
         if given.how == "context":
-            found, what = afterwards(given.processes, scratch)
-            say("after the profile: the loop", found, LOOP_TARGET, f"; still installed: {what}")
-            missed = missed or what != "nothing"
+            found, left = afterwards(given.processes, scratch)
+            say("after the profile: the loop", found, TARGETS["loop"], f"; still installed: {left}")
+            missed |= left != "nothing"
     sys.exit(missed)
 
 

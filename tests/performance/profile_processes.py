@@ -6,14 +6,11 @@ Each program runs bare and profiled in turns, in processes of its own; which goe
 both stands the median, and the median of the differences of pairs (target: at most 0.4 s and 3 %).
 """
 
-from __future__ import annotations
-
-import functools
 import statistics
 import sys
 import tempfile
 
-from tests.performance.command import in_turns, options, took
+from tests.performance.command import HARNESS, in_turns, options, took
 
 FIXED_S, SHARE = 0.4, 0.03
 
@@ -31,24 +28,17 @@ PROGRAMS = {
 }
 
 
-def bare(code: str) -> float:
-    """Return how long a program takes."""
-    return took([sys.executable, "-c", code]).wall_s
-
-
-def profiled(code: str) -> float:
-    """Return how long it takes under `harness profile`."""
-    with tempfile.TemporaryDirectory(prefix="harness-processes-") as scratch:
-        command = [sys.executable, "-m", "harness", "profile", "-o", f"{scratch}/p", "--"]
-        return took([*command, sys.executable, "-c", code]).wall_s
-
-
 def main() -> None:
-    """Print a line for each program; exit with 1 where more is added than the target."""
     given = options(__doc__, pairs=5)
     missed = False
     for name, code in PROGRAMS.items():
-        arms = {arm.__name__: functools.partial(arm, code) for arm in (bare, profiled)}
+        bare = [sys.executable, "-c", code]
+
+        def profiled(bare=bare) -> float:
+            with tempfile.TemporaryDirectory(prefix="harness-processes-") as scratch:
+                return took([*HARNESS, "profile", "-o", f"{scratch}/p", "--", *bare]).wall_s
+
+        arms = {"bare": lambda bare=bare: took(bare).wall_s, "profiled": profiled}
         before, after = in_turns(given.pairs, arms).values()
         added = statistics.median(b - a for a, b in zip(before, after, strict=True))
         most = FIXED_S + SHARE * statistics.median(before)

@@ -7,25 +7,25 @@ many arguments as builds. Reading and everything that is made of the profile run
 their own, whose memory is printed with the times.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
+import harness
+from harness.profiles.live import Following
 from harness.watch import events
 from harness.watch.writer import Writer
 from tests.performance.command import options
 
 FUNCTIONS, STACKS = 1_000, 2_000
 MS = 1_000_000
-STAGES: tuple[Literal["trace", "lower", "compile"], ...] = ("trace", "lower", "compile")
+STAGES = ("trace", "lower", "compile")
+PROGRAM = events.Program(9_000, 4_096, 4_096, 1_024)
+SCRIPT = "/project/train.py"
 
 
 def fill(folder: Path, builds: int) -> None:
@@ -33,28 +33,15 @@ def fill(folder: Path, builds: int) -> None:
     writer = Writer(folder)
     writer.open()
     now = time.perf_counter_ns()
-    pid = os.getpid()
-    writer.write(
-        events.Started(
-            events.SCHEMA, pid, 1, "host", "command", ("train.py",), "/project", "3.13.0",
-            time.time(), now, now, 2, 1,
-        )
-    )  # fmt: skip
+    where = ("host", "command", ("train.py",), "/project", "3.13.0")
+    writer.write(events.Started(events.SCHEMA, os.getpid(), 1, *where, time.time(), now, now, 2, 1))
     for number in range(1, FUNCTIONS + 1):
         name = f"step_{number}"
-        place = ("/project/train.py", 10 * number, "program")
-        writer.write(events.Function(number, name, f"Model.{name}", *place))
+        writer.write(events.Function(number, name, f"Model.{name}", SCRIPT, 10 * number, "program"))
     for number in range(1, STACKS + 1):
-        frames = [("main", 5), ("fit", 700), ("epoch", 800), ("call", 900 + number)]
-        writer.write(
-            events.Stack(
-                number,
-                tuple(
-                    events.Frame("/project/train.py", line, name, "program")
-                    for name, line in frames
-                ),
-            )
-        )
+        calls = (("main", 5), ("fit", 700), ("epoch", 800), ("call", 900 + number))
+        frames = tuple(events.Frame(SCRIPT, line, name, "program") for name, line in calls)
+        writer.write(events.Stack(number, frames))
     writer.write(events.Settings(1, {}, {"jax_enable_x64": "False"}))
     for number in range(1, builds + 1):
         leaves = tuple(
@@ -67,16 +54,14 @@ def fill(folder: Path, builds: int) -> None:
         ends = [begin + after * MS for after in (0, 2, 5, 15)]
         request = events.Request("jit_step", 10 * MS, "unwritten", f"{number:064x}", "", 10 * MS)
         function, stack = number % FUNCTIONS + 1, number % STACKS + 1
-        line = events.Build(number, function, function, function, stack, 1, begin, ends[-1], ())
-        spans = tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES))
         writer.write(
-            replace(
-                line,
-                spans=spans,
+            events.Build(
+                *(number, function, function, function, stack, 1, begin, ends[-1]),
+                tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES)),
                 arguments=number,
                 settings=1,
                 requests=(request,),
-                program=events.Program(9_000, 4_096, 4_096, 1_024),
+                program=PROGRAM,
                 own_ns=50_000,
             )
         )
@@ -87,15 +72,13 @@ def fill(folder: Path, builds: int) -> None:
 
 def show(folder: Path) -> None:
     """Read the profile and print what each thing made of it takes."""
-    import harness
-
     profile = harness.load_profile(folder)  # and what is imported on the way, once
     made = {
         "read": lambda: harness.load_profile(folder),
         "builds": lambda: profile.builds,
         "causes": lambda: [profile.cause_of(built) for built in profile.builds],
-        "frame": lambda: profile.frame(),
-        "summary": lambda: profile.summary(),
+        "frame": profile.frame,
+        "summary": profile.summary,
         "report": lambda: profile.report(folder / "profile.html"),
     }
     for name, make in made.items():
@@ -107,20 +90,14 @@ def show(folder: Path) -> None:
 
 def follow(folder: Path) -> None:
     """Print what the live line takes to catch up."""
-    from harness.profiles.live import Following
-
     begin = time.perf_counter()
-    following = Following(folder)
-    state = following.look(time.perf_counter_ns())
-    looks = 1
-    while state.processes:
-        state = following.look(time.perf_counter_ns())
+    following, looks = Following(folder), 1
+    while (state := following.look(time.perf_counter_ns())).processes:
         looks += 1
     print(f"live     {time.perf_counter() - begin:6.2f} s, {state.builds} builds, {looks} looks")
 
 
 def main() -> None:
-    """Write a log and print its size; then read it in another process."""
     given = options(__doc__, builds=100_000, show="")
     if given.show:  # what the other process does
         show(Path(given.show))
@@ -135,8 +112,7 @@ def main() -> None:
             f"each), written in {took:.1f} s ({took / given.builds * 1e6:.0f} µs each)"
         )
         follow(Path(name))
-        command = [sys.executable, "-m", "tests.performance.profile_scale", "--show", name]
-        subprocess.run(command, check=True)
+        subprocess.run([sys.executable, "-m", __spec__.name, "--show", name], check=True)
 
 
 if __name__ == "__main__":

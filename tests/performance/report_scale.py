@@ -6,8 +6,6 @@ The rows are made up, 9 stages a case. The first figure is timed from the naviga
 Chromium, and from the choice of a target or a case.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

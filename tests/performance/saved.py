@@ -9,8 +9,6 @@ processes and of those without a ledger; and whether the hit rate by seconds is 
 that the ledger of the warm process alone gives.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import statistics
@@ -18,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from harness.cache.ledger import Event, read, summarize
 from tests import forks
@@ -82,7 +82,7 @@ def compare(depth: int, width: int, processes: int, folder: str) -> dict[str, An
         spent, hit = _spent(first, filled), _spent(second, used)
         same.append(spent["measured"] - hit["measured"])
         rate = spent["measured"] / (spent["measured"] + hit["other"])
-        within &= low is not None and high is not None and low <= rate <= high
+        within &= None not in (low, high) and low <= rate <= high
         rates.append((low, rate, high))
     return {
         "clocks": statistics.median(cold) - statistics.median(warm),
@@ -100,30 +100,27 @@ def _spent(clock: dict[str, float], events: tuple[Event, ...]) -> dict[str, floa
 
 
 def main() -> None:
-    """Print a line per program, and the sums."""
     asked = options(__doc__, programs=20, processes=3)
     found = []
     with forks.server() as address, forks.forking(address):
         for number in range(asked.programs):
             depth, width = DEPTHS[number % len(DEPTHS)], 16 << number // len(DEPTHS)
             with tempfile.TemporaryDirectory() as folder:
-                one_found = compare(depth, width, asked.processes, folder)
-            found.append(one_found)
-            low, rate, high = one_found["rates"]
+                said = compare(depth, width, asked.processes, folder)
+            found.append(said)
+            low, rate, high = said["rates"]
             print(
-                f"depth {depth:2}, width {width}: saved {one_found['ledger']:.3f} s by the ledger, "
-                f"{one_found['same']:.3f} s by the clock beside it, {one_found['clocks']:.3f} s by "
+                f"depth {depth:2}, width {width}: saved {said['ledger']:.3f} s by the ledger, "
+                f"{said['same']:.3f} s by the clock beside it, {said['clocks']:.3f} s by "
                 f"processes of their own; rate {rate:.1%}, "
-                f"told as {low:.1%} to {high:.1%}{'' if one_found['within'] else ': OUTSIDE'}",
+                f"told as {low:.1%} to {high:.1%}{'' if said['within'] else ': OUTSIDE'}",
                 flush=True,
             )
-    within = sum(each["within"] for each in found)
-    print(f"{within} of {len(found)} rates within their bounds")
-    total = {name: sum(each[name] for each in found) for name in ("ledger", "same", "clocks")}
+    total = pd.DataFrame(found).drop(columns="rates").sum()
+    print(f"{total['within']:.0f} of {len(found)} rates within their bounds")
     for name, what in (("same", "the clocks beside them"), ("clocks", "processes of their own")):
-        off = total["ledger"] / total[name] - 1
         told = f"{total['ledger']:.2f} s by the ledgers, {total[name]:.2f} s by {what}"
-        print(f"saved {told}: {off:+.1%}")
+        print(f"saved {told}: {total['ledger'] / total[name] - 1:+.1%}")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ It looks like :func:`harness.load`'s: a row per case, stage and night of one mac
 steps in a few cases.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

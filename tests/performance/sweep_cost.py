@@ -10,19 +10,13 @@ a warm-up program; its `execute` leaves warm-up and calls per sample to asv. Pri
 times, their ratio (target: at most 1/8), and the answers side by side.
 """
 
-from __future__ import annotations
-
-import itertools
 import json
-import os
+import math
 import statistics
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
-from harness.records.schema import Problems, read_file
-from harness.records.store import record_files
 from tests.performance.command import ROOT, options, took
 from tests.performance.fleet_processes import commit
 
@@ -109,88 +103,66 @@ class Execute:
 INIT = "from harness.asv import suite\nsuite.install()\n"
 
 
-def project(folder: Path, files: dict[str, str], launch: str) -> None:
+def project(folder: Path, files: dict[str, str], launch: str) -> Path:
     """Make a git repository with an asv suite in it."""
     (folder / "benchmarks").mkdir(parents=True)
     (folder / "asv.conf.json").write_text(CONFIGURATION % launch)
     for name, text in files.items():
-        (folder / "benchmarks" / name).write_text(textwrap.dedent(text))
+        (folder / "benchmarks" / name).write_text(text)
     commit(folder)
+    return folder
 
 
-def run(folder: Path, home: Path, effort: str) -> float:
+def run(folder: Path, effort: str) -> float:
     """Return the wall time of `asv run` in seconds."""
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "HARNESS_EFFORT": effort,
-        "PYTHONPATH": str(ROOT),
-        "ASV_PYTHONPATH": str(ROOT),
-        "JAX_PLATFORMS": "cpu",
+    there = {
+        **{"HOME": str(folder.parent), "HARNESS_EFFORT": effort, "JAX_PLATFORMS": "cpu"},
+        **{"PYTHONPATH": str(ROOT), "ASV_PYTHONPATH": str(ROOT)},
         "JAX_ENABLE_COMPILATION_CACHE": "0",
     }
     asv = [sys.executable, "-m", "asv"]
-    took([*asv, "machine", "--yes"], cwd=folder, env=environment)
+    took([*asv, "machine", "--yes"], cwd=folder, **there)
     command = [*asv, "run", "-E", "existing", "--set-commit-hash", "HEAD", "--record-samples"]
-    return took(command, cwd=folder, env=environment).wall_s
+    return took(command, cwd=folder, **there).wall_s
 
 
-def answers(folder: Path) -> dict[str, list[list[float] | None]]:
-    """Return by stage what asv stored: the samples of the six cases, in seconds."""
+def answers(folder: Path) -> dict[str, list[float]]:
+    """Return by stage what asv stored: the median of each of the six cases, in seconds."""
     file = next(folder.glob("results/*/*existing*.json"))
     found = json.loads(file.read_text())
     column = found["result_columns"].index("samples")
-    return {name.rpartition("_")[2]: row[column] for name, row in found["results"].items()}
-
-
-SHOWN = ("before", "after", "by hand")
-
-
-def median_blocks(folder: Path) -> list[float]:
-    """Return for each case the median of all `execute` blocks, in milliseconds.
-
-    What the harness reports is the least call of each process; asv has the median of its blocks.
-    """
-    problems = Problems()
-    blocks: dict[str, list[float]] = {}
-    for file in record_files(folder / "results"):
-        for record in read_file(file, problems):
-            if record.workload == "gelu.Gelu" and "execute" in record.stages:
-                found = record.stages["execute"].samples_ns
-                blocks.setdefault(str(sorted(record.axes.items())), []).extend(found)
-    order = itertools.product([2**10, 2**16, 2**20], [True, False])
-    keys = [str([("approximate", exact), ("size", size)]) for size, exact in order]
-    return [statistics.median(blocks[key]) / 1e6 for key in keys]
+    return {
+        name.rpartition("_")[2]: [
+            statistics.median(case or [math.nan]) for case in row[column] or []
+        ]
+        for name, row in found["results"].items()
+    }
 
 
 def main() -> None:
-    """Run both suites and print what they cost and what they say."""
     given = options(__doc__, processes=8, passes=3)
-    effort = f"{given.processes}x{given.passes}"
+    ours = ({"__init__.py": INIT, "gelu.py": OURS}, "forkserver")
+    suites = {
+        "before": ours,
+        "by hand": ({"__init__.py": "", "gelu.py": BY_HAND % vars(given)}, "spawn"),
+        "after": ours,
+    }
+    seconds, found = {}, {}
     with tempfile.TemporaryDirectory() as scratch:
-        home = Path(scratch) / "home"
-        home.mkdir()
-        folders = {name: Path(scratch) / name for name in ("before", "by hand", "after")}
+        folders = {name: project(Path(scratch) / name, *suite) for name, suite in suites.items()}
         for name, folder in folders.items():
-            if name == "by hand":
-                project(folder, {"__init__.py": "", "gelu.py": BY_HAND % vars(given)}, "spawn")
-            else:
-                project(folder, {"__init__.py": INIT, "gelu.py": OURS}, "forkserver")
-        seconds = {name: run(folder, home, effort) for name, folder in folders.items()}
-        ours_s = (seconds["before"] + seconds["after"]) / 2
-        print(
-            f"harness {seconds['before']:.1f} s before and {seconds['after']:.1f} s after, by hand "
-            f"{seconds['by hand']:.1f} s: 1/{seconds['by hand'] / ours_s:.1f} (target: 1/8 or less)"
-        )
-        found = {name: answers(folder) for name, folder in folders.items()}
-        blocks = median_blocks(folders["before"])
-    print(f"{'stage':8s} case {'before':>10s} {'after':>10s} {'by hand':>10s}   (medians)")
+            seconds[name] = run(folder, f"{given.processes}x{given.passes}")
+            found[name] = answers(folder)
+    ours_s = (seconds["before"] + seconds["after"]) / 2
+    print(
+        f"harness {seconds['before']:.1f} s before and {seconds['after']:.1f} s after, by hand "
+        f"{seconds['by hand']:.1f} s: 1/{seconds['by hand'] / ours_s:.1f} (target: 1/8 or less)"
+    )
+    print(f"{'stage':8s} case {' '.join(f'{name:>10s}' for name in found)}   (medians)")
     for stage in ("trace", "lower", "compile", "execute"):
         for case in range(6):
-            row = [statistics.median(found[name][stage][case] or []) for name in SHOWN]
-            texts = " ".join(f"{value * 1e3:8.3f}ms" for value in row)
-            more = f"   median of blocks {blocks[case]:.3f}ms" if stage == "execute" else ""
-            print(f"{stage:8s} {case:4d} {texts}{more}")
+            texts = " ".join(f"{said[stage][case] * 1e3:8.3f}ms" for said in found.values())
+            print(f"{stage:8s} {case:4d} {texts}")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,6 @@ Python number, or of several lengths, is profiled; `harness profile try` then ap
 alone (target: within 20 % in 20 findings).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile
@@ -23,7 +21,14 @@ import jax, jax.numpy as jnp, numpy as np
 
 x = jnp.ones((16, 16))
 """
-
+WEAK = """
+@jax.jit
+def weak_{number}(x, by):
+    for _ in range({size}):
+        x = jnp.tanh(x @ x) * by
+    return x
+weak_{number}(x, jnp.float32(2)), weak_{number}(x, 2.0)
+"""
 STATIC = """
 @functools.partial(jax.jit, static_argnames="n")
 def static_{number}(x, n):
@@ -33,16 +38,6 @@ def static_{number}(x, n):
 for n in range({values}):
     static_{number}(x, n)
 """
-
-WEAK = """
-@jax.jit
-def weak_{number}(x, by):
-    for _ in range({size}):
-        x = jnp.tanh(x @ x) * by
-    return x
-weak_{number}(x, jnp.float32(2)), weak_{number}(x, 2.0)
-"""
-
 LENGTH = """
 @jax.jit
 def length_{number}(rows):
@@ -55,7 +50,6 @@ for n in range(5, 6 + {values}):
 
 
 def main() -> None:
-    """Print a line for each finding; exit with 1 where fewer than 20 are within 20 %."""
     given = options(__doc__, functions=30)
     text = PROGRAM
     for number in range(given.functions):
@@ -66,14 +60,12 @@ def main() -> None:
         script.write_text(text)
         forks.harness("profile", "-o", folder, "--", sys.executable, script)
         command = ("profile", "try", folder, "--most", given.functions, "--format", "json")
-        done = forks.harness(*command)
-    rows = json.loads(done.stdout)
-    within = 0
-    for row in rows:
-        ratio = row["saved_s"] / row["predicted_s"]
-        within += 0.8 <= ratio <= 1.2
+        rows = json.loads(forks.harness(*command).stdout)
+    ratios = [row["saved_s"] / row["predicted_s"] for row in rows]
+    for row, ratio in zip(rows, ratios, strict=True):
         sizes = f"{row['predicted_s']:.2f} s predicted, {row['saved_s']:.2f} s saved"
         print(f"{row['remedy']}: {sizes}: {ratio:.2f} {row['failed']}")
+    within = sum(0.8 <= ratio <= 1.2 for ratio in ratios)
     print(f"within 20 %: {within} of {len(rows)}")
     sys.exit(within < 20)
 

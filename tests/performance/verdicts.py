@@ -14,8 +14,6 @@ instead: after 4 rounds, and after every 4 more, at each look's share of the err
 the whole error at each look.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

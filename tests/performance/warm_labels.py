@@ -8,8 +8,6 @@ entry. A `load` that is kept must have come from an entry that was left alone, a
 entry that was left alone must be kept. Printed are the counts; target: 0 wrong labels in 500.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from pathlib import Path
@@ -37,44 +35,35 @@ class Ten(Workload):
         return jnp.sin(x) + x.shape[0]
 
 
-def damage(file: Path, kind: str, rng: random.Random, others: list[Path]) -> None:
-    """Do to one entry what `kind` says."""
-    content = bytearray(file.read_bytes())
-    if kind == "removed":
-        file.unlink()
-        return
+def damage(content: bytes, kind: str, rng: random.Random, others: list[bytes]) -> bytes:
+    """Return an entry after what `kind` says was done to it."""
     if kind == "torn":
-        del content[rng.randrange(1, len(content)) :]
-    elif kind == "emptied":
-        content.clear()
-    elif kind == "flipped":
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-    elif kind == "garbage":
-        content = bytearray(rng.randbytes(len(content)))
-    elif kind == "swapped":
-        content = bytearray(rng.choice([o for o in others if o != file]).read_bytes())
-    file.write_bytes(content)
+        return content[: rng.randrange(1, len(content))]
+    if kind == "flipped":
+        at = rng.randrange(len(content))
+        return content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
+    if kind == "garbage":
+        return rng.randbytes(len(content))
+    if kind == "swapped":
+        return rng.choice([one for one in others if one != content])
+    return b"" if kind == "emptied" else content
 
 
 def main() -> None:
-    """Measure until there are enough samples, and count labels against the truth."""
     given = options(__doc__, samples=500, seed=0)
     rng = random.Random(given.seed)
-    truth: dict[str, str] = {}
+    truth: dict[Path, str] = {}
     real = execution.run
 
     def tamper(job, *arguments):
-        folder = Path(job.cache_folder)
-        files = sorted(folder.glob("jit_function-*-cache"))
-        if job.scenario == "cold":
-            return real(job, *arguments)
-        kinds = {file: rng.choice(DAMAGES) for file in files}
-        contents = {file.name: file.read_bytes() for file in files}
-        for file, kind in kinds.items():
-            damage(file, kind, rng, [f for f in files if f.exists() and f != file] or [file])
-        for file, kind in kinds.items():
-            intact = file.exists() and file.read_bytes() == contents[file.name]
-            truth[f"{folder}/{file.name}"] = "none" if intact else kind
+        if job.scenario != "cold":
+            files = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
+            contents = [file.read_bytes() for file in files]
+            for file, content in zip(files, contents, strict=True):
+                truth[file] = kind = rng.choice(DAMAGES)
+                file.write_bytes(damage(content, kind, rng, contents))
+                if kind == "removed":
+                    file.unlink()
         return real(job, *arguments)
 
     execution.run = tamper
@@ -88,7 +77,7 @@ def main() -> None:
         samples += len(loads)
         kept = sum(bool(load and load.samples_ns) for load in loads)
         counts.update(truth.values())
-        wrong += abs(kept - sum(kind == "none" for kind in truth.values()))
+        wrong += abs(kept - list(truth.values()).count("none"))
     print(f"{samples} samples; what was done to their entries: {dict(counts)}")
     print(f"{wrong} labels wrong (target: 0)")
 

@@ -3,8 +3,7 @@
 A benchmark makes both inside of itself, so it is begun, and left at the first call of what it jits.
 """
 
-from __future__ import annotations
-
+import functools
 import importlib
 import sys
 import types
@@ -15,14 +14,13 @@ import numpy as np
 
 from tests.corpus.programs.program import Program, checkout
 
-SQUARE = {"S": {"b": 1, "n": 100}}
-OBLONG = {"S": {"b": 1, "m": 100, "n": 500}}
+SQUARE, OBLONG = (1, 100), (1, 100, 500)
+"""A batch of one matrix, of so many rows and columns."""
 LINALG = {
     **dict.fromkeys(("svd", "qr", "lu"), OBLONG),
     **dict.fromkeys(("cholesky", "eigh", "hessenberg", "schur", "solve_triangular"), SQUARE),
     "tridiagonal_solve": SQUARE,
 }
-DOT = {"S": {"m": 1024, "k": 1024, "n": 1024}}
 
 
 class Called(BaseException):
@@ -32,6 +30,7 @@ class Called(BaseException):
 def captured(benchmark: Any, *given: Any, **named: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return what a benchmark jits, and the arguments of its first call."""
     jit, found = jax.jit, []
+    np.random.seed(0)
 
     def jit_and_leave(*args: Any, **options: Any) -> Any:
         made = jit(*args, **options)
@@ -64,25 +63,22 @@ class _Anything(types.ModuleType):
         return given[0] if len(given) == 1 and callable(given[0]) else self
 
 
-def linalg(name: str, size: str) -> tuple[Any, tuple[Any, ...]]:
+def linalg(name: str) -> tuple[Any, tuple[Any, ...]]:
     """Return one of linalg_benchmark's functions and its arguments."""
-    np.random.seed(0)
-    values = LINALG[name][size].values()
     benchmark = getattr(importlib.import_module("linalg_benchmark"), f"{name}_benchmark")
-    return captured(benchmark, *values, np.float32, False)
+    return captured(benchmark, *LINALG[name], np.float32, False)
 
 
-def dot(size: str) -> tuple[Any, tuple[Any, ...]]:
+def dot() -> tuple[Any, tuple[Any, ...]]:
     """Return the matrix product of math_benchmark and its arguments."""
     benchmark = importlib.import_module("math_benchmark").jax_binary_op
-    mkn = list(DOT[size].values())
-    np.random.seed(0)
-    return captured(benchmark, None, {"mkn": mkn, "dtype": "float32", "op": jax.numpy.dot})
+    asked = {"mkn": [1024, 1024, 1024], "dtype": "float32", "op": jax.numpy.dot}
+    return captured(benchmark, None, asked)
 
 
 checkout("jax-benchmarks", "benchmarks")
 sys.modules.setdefault("google_benchmark", _Anything("google_benchmark"))
+MADE = {**{name: functools.partial(linalg, name) for name in LINALG}, "dot": dot}
 PROGRAMS = {
-    name: Program(linalg(name, "S")[0], lambda size, name=name: linalg(name, size)[1], sizes)
-    for name, sizes in LINALG.items()
-} | {"dot": Program(dot("S")[0], lambda size: dot(size)[1], DOT)}
+    name: Program(make()[0], lambda size, make=make: make()[1]) for name, make in MADE.items()
+}

@@ -1,7 +1,5 @@
 """One program of each of the libraries that people write JAX in, as their own pages write it."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 
@@ -16,6 +14,8 @@ import optax
 from numpyro.infer.util import log_density
 
 from tests.corpus.programs.program import Program
+
+BATCH = 64
 
 
 def lorenz(t: Any, y: Any, args: Any) -> Any:
@@ -105,48 +105,39 @@ def normal(seed: int, *shape: int) -> jax.Array:
 
 def of_lorenz(size: str) -> tuple[Any, ...]:
     """Return where Lorenz' system begins, and its parameters."""
-    return jnp.ones(SIZES["lorenz"][size]["n"]), (10.0, 28.0, 8 / 3)
+    return jnp.ones(3), (10.0, 28.0, 8 / 3)
 
 
 def of_mlp(size: str) -> tuple[Any, ...]:
     """Return a network with functions among its leaves, and a batch."""
-    batch = SIZES["batch"][size]["batch"]
-    return eqx.nn.MLP(32, 10, 256, 3, key=jax.random.key(0)), normal(1, batch, 32)
+    return eqx.nn.MLP(32, 10, 256, 3, key=jax.random.key(0)), normal(1, BATCH, 32)
 
 
 def of_optax(size: str) -> tuple[Any, ...]:
     """Return parameters, the optimiser's state, and a batch."""
-    batch = SIZES["batch"][size]["batch"]
     parameters = {"w": normal(0, 128, 512), "v": normal(1, 512, 1)}
-    return parameters, optimizer.init(parameters), normal(2, batch, 128), normal(3, batch, 1)
+    return parameters, optimizer.init(parameters), normal(2, BATCH, 128), normal(3, BATCH, 1)
 
 
 def of_numpyro(size: str) -> tuple[Any, ...]:
     """Return a point, and the data of eight schools."""
     y = jnp.array([28.0, 8, -3, 7, -1, 1, 18, 12])
     sigma = jnp.array([15.0, 10, 16, 11, 9, 11, 10, 18])
-    theta = jnp.zeros(SIZES["schools"][size]["schools"])
-    return {"mu": jnp.array(1.0), "tau": jnp.array(2.0), "theta": theta}, sigma, y
+    return {"mu": jnp.array(1.0), "tau": jnp.array(2.0), "theta": jnp.zeros(8)}, sigma, y
 
 
 def of_haiku(size: str) -> tuple[Any, ...]:
     """Return parameters, the optimiser's state, and a batch."""
-    batch = SIZES["batch"][size]["batch"]
-    x = normal(0, batch, 784)
+    x = normal(0, BATCH, 784)
     parameters = network.init(jax.random.key(1), x)
-    return parameters, descent.init(parameters), x, jnp.arange(batch) % 10
+    return parameters, descent.init(parameters), x, jnp.arange(BATCH) % 10
 
 
-SIZES: dict[str, dict[str, dict[str, int | float]]] = {
-    "lorenz": {"S": {"n": 3}},
-    "batch": {"S": {"batch": 64}},
-    "schools": {"S": {"schools": 8}},
-}
 PROGRAMS = {
-    "tsit5": Program(tsit5, of_lorenz, SIZES["lorenz"]),
-    "kvaerno3": Program(kvaerno3, of_lorenz, SIZES["lorenz"]),
-    "equinox_mlp": Program(mlp, of_mlp, SIZES["batch"]),
-    "optax_step": Program(optax_step, of_optax, SIZES["batch"], donates=True),
-    "numpyro_gradient": Program(numpyro_gradient, of_numpyro, SIZES["schools"]),
-    "haiku_step": Program(haiku_step, of_haiku, SIZES["batch"], donates=True),
+    "tsit5": Program(tsit5, of_lorenz),
+    "kvaerno3": Program(kvaerno3, of_lorenz),
+    "equinox_mlp": Program(mlp, of_mlp),
+    "optax_step": Program(optax_step, of_optax, donates=True),
+    "numpyro_gradient": Program(numpyro_gradient, of_numpyro),
+    "haiku_step": Program(haiku_step, of_haiku, donates=True),
 }

@@ -1,10 +1,8 @@
 """A function of somebody else's, and how its own project makes its arguments."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +25,14 @@ class Program:
     Attributes:
         function: the object itself: jitted by its project, or a plain function.
         inputs: its positional arguments for a size, made as its project makes them.
-        sizes: the names of its sizes, to the values that its project has for them.
+        sizes: the names of its sizes.
         x64: whether its project enables 64-bit types.
         donates: whether a call takes its arguments' buffers away.
     """
 
     function: Callable[..., Any]
     inputs: Callable[[str], tuple[Any, ...]]
-    sizes: Mapping[str, Mapping[str, int | float]]
+    sizes: Sequence[str] = ("S",)
     x64: bool = False
     donates: bool = False
 

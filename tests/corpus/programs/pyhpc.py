@@ -1,14 +1,12 @@
 """pyhpc-benchmarks: the function that each one's `run` calls, on arrays made by its package."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 from typing import Any
 
 from tests.corpus.programs.program import Program, checkout
 
-SIZES = {"S": {"n": 2**12}, "M": {"n": 2**16}}
+SIZES = {"S": 2**12, "M": 2**16}
 
 FUNCTIONS = {
     "equation_of_state": ("eos_jax", "gsw_dHdT"),
@@ -21,7 +19,7 @@ checkout("pyhpc-benchmarks", ".")
 
 def arguments(package: str, module: str, size: str) -> tuple[Any, ...]:
     """Return what the package hands to its function."""
-    made = importlib.import_module(package).generate_inputs(SIZES[size]["n"])
+    made = importlib.import_module(package).generate_inputs(SIZES[size])
     return tuple(importlib.import_module(f"{package}.{module}").prepare_inputs(*made, device="cpu"))
 
 
@@ -29,7 +27,7 @@ def program(name: str, module: str, function: str) -> Program:
     """Return one of the package's benchmarks."""
     package = f"benchmarks.{name}"
     found = getattr(importlib.import_module(f"{package}.{module}"), function)
-    return Program(found, functools.partial(arguments, package, module), SIZES, x64=True)
+    return Program(found, functools.partial(arguments, package, module), (*SIZES,), x64=True)
 
 
 PROGRAMS = {name: program(name, *where) for name, where in FUNCTIONS.items()}
