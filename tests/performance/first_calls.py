@@ -9,6 +9,7 @@ process of its own. Printed are the medians and the least, their ratios, and `re
 """
 
 import functools
+import json
 import os
 import random
 import sys
@@ -59,13 +60,14 @@ FIVE = {
 """
 
 STOPWATCH = """
-import sys, time
+import gc, sys, time
 import jax
 jax.devices()
 from functions import FIVE, normal
 function, shapes = FIVE[sys.argv[1]]
 arguments = jax.block_until_ready([jax.device_put(normal(*shape)) for shape in shapes])
 call = jax.jit(function)
+gc.collect()
 begin = time.perf_counter()
 jax.block_until_ready(call(*arguments))
 print(time.perf_counter() - begin)
@@ -148,7 +150,7 @@ def show(name: str, frame: pd.DataFrame, watch: pd.DataFrame) -> None:
     rows = frame[frame["stage"] == "first_call"].set_index("scenario")
     ours, theirs = (
         one[list(SCENARIOS)].agg(["median", "min"])
-        for one in (pd.DataFrame(dict(rows["samples"].items())), watch)
+        for one in (pd.DataFrame(rows["samples"].map(json.loads).to_dict()), watch)
     )
     ratios = ours / theirs
     for scenario in SCENARIOS:

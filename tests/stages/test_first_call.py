@@ -25,7 +25,7 @@ def calls(outcome, name=""):
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
     """What is called first in one process each, in several ways."""
-    names = ("Littering", "Seen", "Jitted", "Several", "LeftOut")
+    names = ("Littering", "Due", "Seen", "Jitted", "Several", "LeftOut")
     chosen = [workload("first", name) for name in names]
     return sweep(chosen, tmp_path_factory.mktemp("first"), seed=1)
 
@@ -111,6 +111,10 @@ def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outco
     said = collected_text(frame_of(calls(outcome, "Littering")))
     assert "garbage collector took" in said
     assert said.endswith("first.Littering).")
+
+
+def test_a_collection_that_was_due_before_a_first_call_is_no_part_of_it(outcome):
+    assert [r.status for r in calls(outcome, "Due")] == ["ok"]
 
 
 @pytest.mark.parametrize("scenario", ["cold", "warm"])

@@ -26,6 +26,23 @@ class Littering(Workload):
         return x + 1
 
 
+class Due(Workload):
+    """Is called when a full collection is due of what was there before; fails if it still is."""
+
+    targets = ("cpu",)
+    first_calls = 1
+
+    def inputs(self):
+        for _ in range(12):
+            gc.collect(1)
+        return spec((8,))
+
+    @staticmethod
+    def function(x):
+        assert not gc.isenabled() or gc.get_count()[2] < 10
+        return x * 2
+
+
 class Seen(Workload):
     """Is traced before its first call, where `seen`; JAX then has forgotten it again."""
 
