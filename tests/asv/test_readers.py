@@ -8,6 +8,7 @@ from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from harness.asv import suite
 from harness.asv.call import AsvCall
+from harness.asv.measure import measure
 from harness.asv.metrics import answers as answers_of
 from harness.asv.verbs import call_of
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
@@ -15,6 +16,7 @@ from harness.program.facts import Facts
 from tests.asv.project import SCALE, Project
 from tests.frame.comparisons import xla
 from tests.frame.trees import failed, record
+from tests.sweeps import workload
 
 ANEW = {"since_ms": 5}
 """What is measured anew, whatever there is."""
@@ -110,6 +112,15 @@ def test_the_command_line_of_asv_is_read_as_asv_reads_it(line, expected):
 def test_what_asv_would_not_accept_is_no_call_of_asv(capsys):
     assert call_of(["run", "--no-such-option"], now_ms=5) == AsvCall()
     assert capsys.readouterr().err == ""
+
+
+def test_what_is_there_answers_unless_it_is_to_be_measured_afresh(tmp_path, monkeypatch):
+    for name, value in (("RESULTS", str(tmp_path)), ("EFFORT", "1x1"), ("FIRST_CALLS", "0")):
+        monkeypatch.setenv(f"HARNESS_{name}", value)
+    once, again = (measure(workload("small", "Scale"))["cases"] for _ in range(2))
+    assert once == again != {}
+    monkeypatch.setenv("HARNESS_FRESH", "1")
+    assert measure(workload("small", "Scale"))["cases"] != once
 
 
 class Product(Workload):
