@@ -1,17 +1,18 @@
 """Break the core on purpose, one small change at a time, and name what no test notices.
 
-`python -m tests.mutants --count 200` copies the repository, changes one place of one module (a
-comparison, a sign, a constant, a condition, a statement that is lost), and runs the tests that
-import the module and the others of its room; then, on each that these let pass, all other tests. A
-mutant that nothing notices is printed as a difference. The seed makes the choice repeatable; what
-is done is kept in a file, so that a run that was stopped goes on.
+`python -m tests.mutants --count 200` copies the repository, and runs each file of tests once with
+coverage (`pip install coverage`), to know which of them execute which line, in any process. Then it
+changes one place of one module (a comparison, a sign, a constant, a condition, a statement that is
+lost), and runs the tests that execute it, until one fails. A mutant that nothing notices is printed
+as a difference. The seed makes the choice repeatable; what is done is kept in files, so that a run
+that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import functools
+import importlib.util
 import json
 import os
 import random
@@ -20,11 +21,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,6 +50,18 @@ COMPARISONS = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
+COVERAGE = """
+[run]
+source = {copy}/harness
+data_file = {folder}/lines
+parallel = true
+patch = subprocess, _exit, fork
+sigterm = true
+core = {core}
+disable_warnings = no-data-collected, module-not-measured, couldnt-parse
+"""
+"""Of every process that tests start, also of one that is forked, or ends at once."""
+
 SIGNS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 
 
@@ -155,40 +171,88 @@ def applied(mutant: Mutant, text: str) -> str:
     return "".join([*lines[: first - 1], head, after, tail, *lines[last:]])
 
 
-def tests_of(mutant: Mutant) -> tuple[list[str], list[str]]:
-    """Return the files of tests that are near, the likeliest to notice first, and all others.
+class Executed(NamedTuple):
+    """What a file of tests executes."""
 
-    Those of the module come first, then those that name it, and its room's.
+    test: str
+    seconds: float
+    lines: dict[str, list[int]]
+    """By module, as far as the processes that it started have told."""
+
+
+def executed(test: str, copy: Path, timeout_s: float) -> Executed:
+    """Run a file of tests in a copy of the repository with coverage in every process."""
+    from coverage import CoverageData
+
+    found: defaultdict[str, set[int]] = defaultdict(set)
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        settings = Path(folder, "settings")
+        core = "sysmon" if sys.version_info >= (3, 12) else "ctrace"
+        settings.write_text(COVERAGE.format(copy=copy, folder=folder, core=core))
+        began = time.monotonic()
+        run_pytest([test], copy, timeout_s, "coverage", "run", f"--rcfile={settings}", "-m")
+        seconds = time.monotonic() - began
+        for file in Path(folder).glob("lines.*"):
+            data = CoverageData(str(file))
+            data.read()
+            for module in data.measured_files():
+                found[str(Path(module).relative_to(copy))] |= set(data.lines(module) or ())
+    return Executed(test, seconds, {name: sorted(lines) for name, lines in found.items() if lines})
+
+
+def statement(file: Path, line: int) -> range:
+    """Return the lines of the innermost statement at a line; of a compound one its head."""
+    around = [
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or line)
+    ]
+    own = max(around, key=lambda node: node.lineno)
+    body = getattr(own, "body", None)
+    return range(own.lineno, (body[0].lineno if body else (own.end_lineno or line) + 1))
+
+
+def tests_of(mutant: Mutant, known: list[Executed]) -> list[str]:
+    """Return the files of tests that execute a mutant, the likeliest to notice it first.
+
+    Those of the module come first, then those that name it, then its room's, then what is quick.
     """
     parts = Path(mutant.file).with_suffix("").parts
     dotted, room = ".".join(parts), parts[1]
     parent, _, leaf = dotted.rpartition(".")
     named = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(parent)} import [^\n]*\b{leaf}\b")
+    lines = set(statement(ROOT / mutant.file, mutant.line))
 
-    near: list[tuple[bool, bool, str]] = []
-    others = []
-    for file in sorted(file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py")):
+    def place(one: Executed) -> tuple[bool, bool, bool, float]:
+        file = Path(one.test)
         names_it = bool(named.search((ROOT / file).read_text()))
-        if names_it or file.parts[1] == room:
-            near.append((file.stem != f"test_{leaf}", not names_it, str(file)))
-        else:
-            others.append(str(file))
-    return [name for *_, name in sorted(near)], others
+        return file.stem != f"test_{leaf}", not names_it, file.parts[1] != room, one.seconds
+
+    those = [one for one in known if not lines.isdisjoint(one.lines.get(mutant.file, ()))]
+    return [one.test for one in sorted(those, key=place)]
+
+
+def run_pytest(
+    tests: list[str], copy: Path, timeout_s: float, *before: str
+) -> subprocess.CompletedProcess[str]:
+    """Run tests in a copy of the repository until one fails; `before` is what runs pytest."""
+    ends_soon = () if before else ("-x",)
+    command = [sys.executable, "-m", *before, "pytest", *ends_soon, "-n", "0", "-m", "not replay"]
+    return subprocess.run(
+        [*command, *tests, "-p", "no:cacheprovider", "--timeout", str(timeout_s)],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=10 * timeout_s,
+        check=False,
+    )
 
 
 def first_failure(tests: list[str], copy: Path, timeout_s: float) -> str:
     """Return which of the tests fails first in a copy of the repository, "" where none does."""
-    command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-m", "not replay", *tests]
     try:
-        done = subprocess.run(
-            [*command, "-p", "no:cacheprovider", "--timeout", str(timeout_s)],
-            cwd=copy,
-            env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=10 * timeout_s,
-            check=False,
-        )
+        done = run_pytest(tests, copy, timeout_s)
     except subprocess.TimeoutExpired:
         return "timeout"
     failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
@@ -224,11 +288,8 @@ def copy_to(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[str, str]:
-    """Run the tests on each mutant; return what noticed each, by its key."""
-    known: dict[tuple[str, int], str] = {}
-    if kept.exists():
-        known = {(key, turn): by for key, turn, by in map(json.loads, kept.open())}
+def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[Mutant, str]:
+    """Run the tests on each mutant; return what noticed each."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(jobs):
@@ -236,25 +297,39 @@ def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dic
             copy_to(copy)
             copies.put(copy)
 
-        def one(mutant: Mutant, turn: int) -> None:
-            key = json.dumps(asdict(mutant))
-            if (key, turn) in known or known.get((key, 0)):
-                return
-            copy = copies.get()
-            try:
-                by = known[key, turn] = notices(mutant, tests_of(mutant)[turn], copy, timeout_s)
-            finally:
-                copies.put(copy)
-            with kept.open("a") as handle:
-                handle.write(json.dumps([key, turn, by]) + "\n")
-            mark = by or ("nothing near notices it", "NOTHING NOTICES IT")[turn]
-            print(f"{mutant.file}:{mutant.line} {mutant.what}: {mark}", flush=True)
+        def each(file: Path, wanted: list[str], work: Callable[[str, Path], object]) -> list[Any]:
+            """Do the work that is not in the file yet; return all of it, in order."""
+            known = dict(map(json.loads, file.open())) if file.exists() else {}
 
-        for turn in (0, 1):
+            def one(key: str) -> None:
+                copy = copies.get()
+                try:
+                    known[key] = work(key, copy)
+                finally:
+                    copies.put(copy)
+                with file.open("a") as handle:
+                    handle.write(json.dumps([key, known[key]]) + "\n")
+
             with ThreadPoolExecutor(jobs) as pool:
-                list(pool.map(functools.partial(one, turn=turn), todo))
-    keys = [json.dumps(asdict(mutant)) for mutant in todo]
-    return {key: known[key, 0] or known[key, 1] for key in keys}
+                list(pool.map(one, [key for key in wanted if key not in known]))
+            return [known[key] for key in wanted]
+
+        def trace(test: str, copy: Path) -> Executed:
+            print(test, flush=True)
+            return executed(test, copy, timeout_s)
+
+        def noticed(key: str, copy: Path) -> str:
+            mutant = Mutant(**json.loads(key))
+            tests = tests_of(mutant, lines)
+            by = notices(mutant, tests, copy, timeout_s)
+            said = by or f"NOTHING NOTICES IT ({len(tests)} files execute it)"
+            print(f"{mutant.file}:{mutant.line} {mutant.what}: {said}", flush=True)
+            return by
+
+        tests = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py"))
+        lines = [Executed(*one) for one in each(kept.with_suffix(".lines"), tests, trace)]
+        by = each(kept, [json.dumps(asdict(mutant)) for mutant in todo], noticed)
+    return dict(zip(todo, by, strict=True))
 
 
 def main() -> int:
@@ -266,7 +341,12 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
     parser.add_argument("--least", type=float, default=0.95, help="the share to be noticed")
-    parser.add_argument("--kept", type=Path, default=Path("mutants.jsonl"), help="what is done")
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        default=Path("mutants.jsonl"),
+        help="what is done, and beside it, as FILE.lines, what tests execute",
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and run nothing")
     given = parser.parse_args()
     todo = chosen(given.count, given.seed, tuple(given.rooms))
@@ -274,8 +354,10 @@ def main() -> int:
         for mutant in todo:
             print(f"{mutant.file}:{mutant.line} {mutant.what}: {mutant.before} -> {mutant.after}")
         return 0
+    if not importlib.util.find_spec("coverage"):
+        parser.error("it needs coverage, which is not installed: pip install coverage")
     results = campaign(todo, given.kept, given.jobs, given.timeout)
-    passed = [Mutant(**json.loads(key)) for key, by in results.items() if not by]
+    passed = [mutant for mutant, by in results.items() if not by]
     print(f"\nnoticed: {len(results) - len(passed)} of {len(results)}")
     for mutant in sorted(passed, key=lambda one: (one.file, one.line)):
         print(f"\n{mutant.file}:{mutant.line} {mutant.what}\n- {mutant.before}\n+ {mutant.after}")
