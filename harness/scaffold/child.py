@@ -41,7 +41,9 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         return _traced_with(jax, found, question["inputs"], backend)
     first, *others = question["tries"]
     # A spec has a hash: as a static argument it would be a value.
-    static = sorted({1 + place % len(first) for place in jax_names.static_arguments(found)[0]})
+    # One that has a default need not be given.
+    count, places = len(first), jax_names.static_arguments(found)[0]
+    static = sorted({1 + place % count for place in places if -count <= place < count})
     if static:
         return {"stage": "static", "error": ", ".join(map(str, static))}
     try:

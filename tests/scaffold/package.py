@@ -31,7 +31,7 @@ def repeated(x, times):
     return x if times > 3 else 2 * x
 
 
-times_of = jax.jit(lambda x, times: x if times else 2 * x, static_argnums=1)
+times_of = jax.jit(lambda x, times=1: x if times else 2 * x, static_argnums=1)
 
 NUMBER = 3
 '''

@@ -341,6 +341,9 @@ def test_a_dry_run_shows_the_files_and_writes_none(untouched):
     assert untouched.files() == before
     assert said.count("would write") == len(WRITTEN)
     assert "function = staticmethod(mypackage.models.predict)" in said
+    # What is static need not be given if it has a default.
+    given = '--dry-run --function mypackage.models:times_of --arg "float32[8]"'
+    assert "mypackage.models:times_of traces" in untouched.init(given)
 
 
 @pytest.mark.parametrize("arguments", WRONG)
