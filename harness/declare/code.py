@@ -31,6 +31,9 @@ from typing import Any
 
 from harness.declare.location import Source
 
+_MAIN = ("__main__", "__mp_main__")
+"""The module that measures; `multiprocessing` gives it the second name."""
+
 EDITED = "edited while it ran"
 """Stands for the content of a file that a process loaded before it was changed: none can match."""
 
@@ -104,7 +107,7 @@ class LoadedCode:
         `depends_on` are the variables and files that a workload declares.
         """
         for name, module in list(sys.modules.items()):
-            if name not in self._known and name.partition(".")[0] not in (_OWN, "__main__"):
+            if name not in self._known and name.partition(".")[0] not in (_OWN, *_MAIN):
                 self._known[name] = self._entry(name, module, project)
         declared = {self._declared(one, project) for one in depends_on}
         return dict(sorted({*self._known.values(), *declared} - {("", "")}))

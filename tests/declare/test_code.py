@@ -47,7 +47,7 @@ FILES = {
 }
 
 CHILD = """\
-import json, sys
+import json, multiprocessing, sys  # which gives this module another name
 sys.path[:0] = {paths!r}
 from pathlib import Path
 from harness.declare.code import LoadedCode, project_folder
@@ -84,10 +84,11 @@ def paths(tree):
 def ran(tree, edit=""):
     """Return what a process that loads the workload says of its code."""
     file = str(tree / "project/benchmarks/workload.py")
-    script = CHILD.format(paths=paths(tree), file=file, edit=edit)
+    script = tree / "child.py"
+    script.write_text(CHILD.format(paths=paths(tree), file=file, edit=edit))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
     )
     assert not done.returncode, done.stderr
     return json.loads(done.stdout)
