@@ -182,11 +182,13 @@ def test_signals_reach_the_program_and_it_decides(tmp_path):
         for name in ("SIGUSR1", "SIGHUP", "SIGINT"):
             process.send_signal(getattr(signal, name))
             assert process.stdout.readline() == name + "\n"
-        process.send_signal(signal.SIGTSTP)
         for one in (process.pid, pid):
             while Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+                # Python may be about to wait, and handle it at the next signal.
+                process.send_signal(signal.SIGTSTP)
                 time.sleep(0.01)
         process.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
         process.terminate()
         assert process.stdout.readline() == "SIGTERM\n"
     assert process.returncode == 9

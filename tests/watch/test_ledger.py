@@ -299,6 +299,7 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path, 
         PYTHONPATH=os.pathsep.join((str(tmp_path), str(ROOT))),
         JAX_COMPILATION_CACHE_DIR=str(tmp_path / "cache"),
         JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0",
+        PYTHONUNBUFFERED="1",
     )
     words = ["-m", "harness", "cache", "ledger", "-o", "book.jsonl", "--", "program.py", "parent"]
     done = subprocess.run(
