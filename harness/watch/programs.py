@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -79,7 +80,7 @@ def run(
         hand_to(process)
         if started is not None:
             started(process)
-        return process.wait()
+        return _end_of(process)
 
 
 def exit_code(code: int) -> int:
@@ -117,7 +118,7 @@ def _hand_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
         for number in early:
             process.send_signal(number)
 
-    if threading.current_thread() is threading.main_thread():
+    if _in_the_main_thread():
         for name in (*HANDED_ON, *FROM_THE_TERMINAL):
             number = getattr(signal, name, None)
             # What is ignored here (nohup) is ignored in the program, which inherits that.
@@ -128,6 +129,34 @@ def _hand_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _in_the_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _end_of(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a process, and handle each signal when it comes.
+
+    `Popen.wait` may be about to block when a signal comes, and handles it when the next one does.
+    """
+    if not _in_the_main_thread() or not hasattr(signal, "SIGCHLD"):
+        return process.wait()
+    came, comes = os.pipe()
+    os.set_blocking(came, False)
+    os.set_blocking(comes, False)
+    fd = signal.set_wakeup_fd(comes, warn_on_full_buffer=False)
+    handler = signal.signal(signal.SIGCHLD, lambda number, frame: None)  # so that it is told too
+    try:
+        while process.poll() is None:
+            select.select([came], [], [])
+            os.read(came, 4096)
+        return process.returncode
+    finally:
+        signal.signal(signal.SIGCHLD, handler)
+        signal.set_wakeup_fd(fd)
+        os.close(came)
+        os.close(comes)
 
 
 def _in_the_foreground() -> bool:

@@ -157,7 +157,7 @@ def test_where_nothing_could_be_followed_it_is_said(tmp_path, command):
 WAITING = """
 import os, signal, sys, time
 def told(number, frame):
-    print(signal.Signals(number).name, flush=True)
+    os.write(1, f"{signal.Signals(number).name}\\n".encode())  # print may be at it already
     if number == signal.SIGTERM:
         sys.exit(9)
 for name in ("SIGINT", "SIGHUP", "SIGUSR1", "SIGTERM"):
@@ -182,13 +182,11 @@ def test_signals_reach_the_program_and_it_decides(tmp_path):
         for name in ("SIGUSR1", "SIGHUP", "SIGINT"):
             process.send_signal(getattr(signal, name))
             assert process.stdout.readline() == name + "\n"
+        process.send_signal(signal.SIGTSTP)
         for one in (process.pid, pid):
             while Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-                # Python may be about to wait, and handle it at the next signal.
-                process.send_signal(signal.SIGTSTP)
                 time.sleep(0.01)
         process.send_signal(signal.SIGCONT)
-        time.sleep(0.1)
         process.terminate()
         assert process.stdout.readline() == "SIGTERM\n"
     assert process.returncode == 9
