@@ -182,7 +182,7 @@ class Executed(NamedTuple):
 
 def executed(test: str, copy: Path, timeout_s: float) -> Executed:
     """Run a file of tests in a copy of the repository with coverage in every process."""
-    from coverage import CoverageData
+    from coverage import CoverageData, CoverageException
 
     found: defaultdict[str, set[int]] = defaultdict(set)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -194,7 +194,10 @@ def executed(test: str, copy: Path, timeout_s: float) -> Executed:
         seconds = time.monotonic() - began
         for file in Path(folder).glob("lines.*"):
             data = CoverageData(str(file))
-            data.read()
+            try:
+                data.read()
+            except CoverageException:
+                continue  # of a process that was killed while it wrote
             for module in data.measured_files():
                 found[str(Path(module).relative_to(copy))] |= set(data.lines(module) or ())
     return Executed(test, seconds, {name: sorted(lines) for name, lines in found.items() if lines})
