@@ -12,6 +12,7 @@ from pathlib import Path
 from harness import scaffold
 from harness.cli import options
 from harness.cli.options import Argument, Option
+from harness.cli.progress import building
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.scaffold import File, Project
@@ -201,7 +202,8 @@ def adopt(
       benchmark(f, *args), benchmark.pedantic(f, args=...)
                                   f; where f is the test's own, what it calls with arrays
       a test without `benchmark`  every function of another module, but JAX's and NumPy's, that the
-                                  file calls with arrays and that returns some
+                                  file calls with arrays and that returns some; what has
+                                  random keys alone only if there is no other
 
     \b
     The workload imports the function and makes random data of those shapes. Parameters of the test
@@ -218,7 +220,11 @@ def adopt(
     Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
     """
     project = scaffold.look(directory, force=False)
-    found = [scaffold.adopt(test, project.folder) for test in tests]
+    found = []
+    with building() as on_step:
+        for test in tests:
+            on_step(test, "running it, and tracing what it calls")
+            found.append(scaffold.adopt(test, project.folder))
     reasons: dict[str, list[str]] = {}
     for test, why in (each for one in found for each in one.left_out.items()):
         reasons.setdefault(why, []).append(test)

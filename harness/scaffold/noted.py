@@ -107,7 +107,11 @@ class NotedTests:
             or not has_arrays((args, keywords))
         ):
             return None
-        return {**self.described(function, args, keywords), "of_jax": module in ("jax", "jaxlib")}
+        return {
+            **self.described(function, args, keywords),
+            "of_jax": module in ("jax", "jaxlib"),
+            "of_keys": all(map(is_key, arrays_in((args, keywords)))),
+        }
 
     def is_own(self, function: Any) -> bool:
         """Tell whether a function stands in the file of tests."""
@@ -240,9 +244,21 @@ def has_arrays(tree: Any) -> bool:
     if jax is None:
         return False
     leaves = jax.tree_util.tree_leaves(tree)
-    return not any(isinstance(one, jax.core.Tracer) for one in leaves) and any(
-        isinstance(one, jax.Array | numpy.ndarray | numpy.generic) for one in leaves
-    )
+    return bool(arrays_in(tree)) and not any(isinstance(one, jax.core.Tracer) for one in leaves)
+
+
+def arrays_in(tree: Any) -> list[Any]:
+    """Return the arrays of a tree."""
+    jax: Any = sys.modules["jax"]
+    kinds = jax.Array | numpy.ndarray | numpy.generic
+    return [one for one in jax.tree_util.tree_leaves(tree) if isinstance(one, kinds)]
+
+
+def is_key(array: Any) -> bool:
+    """Tell whether an array is a random key, of the new kind or of the old."""
+    jax: Any = sys.modules["jax"]
+    old = array.dtype == "uint32" and array.shape in ((2,), (4,))
+    return old or bool(jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key))
 
 
 def shown(thing: Any) -> str:
@@ -280,6 +296,8 @@ def answer(question: dict[str, str]) -> dict[str, Any]:
     # `addopts` may ask for other processes, or for what only pytest-benchmark knows.
     options = ("--assert=plain", "-p", "no:cacheprovider", "-o", "addopts=", "-W", "ignore")
     pytest.main([file + question["name"], *options], plugins=[noted_tests])
+    for test in noted_tests.tests:  # what has random keys alone makes the data for the rest
+        test["calls"] = [one for one in test["calls"] if not one.get("of_keys")] or test["calls"]
     return {"tests": noted_tests.tests}
 
 

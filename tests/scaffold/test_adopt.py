@@ -103,6 +103,7 @@ def test_without_a_benchmark():
 PLAIN = """
 import unittest
 
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -116,7 +117,8 @@ def test_scale(n):
 
 class ScaleTest(unittest.TestCase):
     def test_same(self):
-        models.scale(jnp.ones((2, 2)), 2.0, kind="other")
+        x = models.draw(jax.random.PRNGKey(0), (2, 2))
+        models.scale(x, 2.0, kind="other")
         self.fail("what was called counts all the same")
 
 
@@ -192,6 +194,10 @@ def test_tests_that_call_a_function_alike_are_one_workload(adopted):
     )
     assert said in adopted.said
     assert "Ready" not in classes(adopted.text("benchmarks/speed.py"))
+
+
+def test_what_makes_random_data_for_another_function_is_no_workload(adopted):
+    assert set(classes(adopted.text("benchmarks/plain.py"))) == {"Scale", "ScaleTestSame"}
 
 
 def test_what_is_not_adopted_is_told_with_the_reason(adopted):
