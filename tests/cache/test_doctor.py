@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import pwd
 import re
 import time
 import zlib
@@ -189,6 +190,9 @@ def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     directory.chmod(0o775)
     assert directory_ailments.is_shared(987654, 0)  # without a name: nobody knows who is in it
     assert not directory_ailments.is_shared(0, 0)
+    daemon = pwd.getpwnam("daemon")  # a group of this name has no other members
+    assert not directory_ailments.is_shared(daemon.pw_gid, daemon.pw_uid)
+    assert directory_ailments.is_shared(daemon.pw_gid, 0)
     monkeypatch.setattr(directory_ailments, "is_shared", lambda gid, uid: True)
     sign = the(diagnose(directory), "others-can-write")
     assert (sign.severity, "the group" in sign.evidence) == ("ailing", True)

@@ -164,9 +164,12 @@ def test_a_name_that_would_be_a_line_of_the_list_is_not_signed(tree, key):
 
 def test_the_command_signs_again_what_was_added(tree, key, command):
     write(tree, record(2))
+    lists = tree / MACHINE / signatures.FOLDER
+    (lists / f"order{signatures.SUFFIX}").write_text("of a fleet, before\n")
     words = ("sign", "-r", tree, "--key", key, "--machine")
     code, out, err = command(*words, MACHINE)
     assert (code, out.split()[:2]) == (0, ["2", "files"]), err
+    assert [one.name for one in lists.iterdir()] == [f"all{signatures.SUFFIX}"]
     assert len(harness.load(tree, all=True)) > 0
     code, _, err = command(*words, "x")
     assert (code, "holds no results" in err) == (2, True)

@@ -3,9 +3,11 @@
 import dataclasses
 import itertools
 
+import jax
+import jax.numpy as jnp
 import pytest
 
-from harness.stages import blocks, in_flight
+from harness.stages import blocks, in_flight, prepared
 from harness.stages.blocks import Calls, Grouping, group, time_blocks, time_returns
 from harness.stages.in_flight import time_flights
 
@@ -150,3 +152,8 @@ def test_fresh_buffers_of_a_block_are_bounded(told, nbytes, count, call_ns):
     assert plan.readings == count
     free = group(calls(clock.call))
     assert free.readings > 3
+
+
+def test_a_result_is_there_when_all_of_its_arrays_are():
+    assert prepared.is_there((jax.block_until_ready(jnp.ones(3)), 1))
+    assert not prepared.is_there((1, "no array"))
