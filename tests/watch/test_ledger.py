@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 import re
 import signal
@@ -265,6 +266,16 @@ def test_a_torn_line_is_counted_and_the_next_writer_starts_a_new_one(tmp_path, f
     book = read(path)
     assert [event.module for event in book.events] == ["jit_first", "jit_second"]
     assert book.broken_lines == 1
+
+
+@pytest.mark.parametrize("number", [{"at_s": 1e300}, {"at_s": -1}, {"bytes_in": 2**63}])
+def test_a_number_that_no_program_has_makes_no_event(tmp_path, number):
+    event = {"schema": 1, "at_s": 1e9, "pid": 1, "host": "a", "jax": "0.10.2", "module": "jit_f"}
+    event["outcome"] = "hit"
+    path = tmp_path / "book.jsonl"
+    path.write_text(f"{json.dumps(event)}\n{json.dumps({**event, **number})}\n")
+    book = read(path)
+    assert (len(book.events), book.broken_lines) == (1, 1)
 
 
 def test_a_file_that_is_no_ledger_says_so(tmp_path):
