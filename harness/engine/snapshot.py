@@ -137,7 +137,7 @@ def _fill(copy: Path, project: Path, files: list[Path], links: list[Path]) -> No
 
 def _paths(project: str) -> list[str]:
     """Return where modules of the project are found: on the path, or by an editable install."""
-    found = [path for path in sys.path if _inside(path or os.getcwd(), project)]
+    found = [path for path in sys.path if _inside(path, project)]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and _inside(file, project) and "." not in name:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.frame.columns import COLUMNS, LISTS, NUMBER, objects, to_moment
+from harness.frame.columns import COLUMNS, LISTS, NUMBER, to_moment
 from harness.frame.frame import Rows, stage_order
 from harness.program import facts
 from harness.program.facts import TOTALS
@@ -68,7 +68,6 @@ def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems)
     order = ("machine", "commit_date", "commit", "env", "workload", "position")
     rows.sort(key=lambda row: (*(row[name] for name in order), stage_order(row["stage"])))
     columns: dict[str, Any] = {column: [row[column] for row in rows] for column in COLUMNS}
-    columns |= {name: objects(columns[name]) for name in LISTS}
     return Rows(columns, [row["axes"] for row in rows], np.arange(len(rows)))
 
 

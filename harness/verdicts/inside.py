@@ -175,14 +175,14 @@ def _change(workload: str, case: str, a: CompileTimes, b: CompileTimes) -> Compi
     for (group, part, name), change in changed.items():
         if name:
             continue
-        shares = [
-            (one / change, key[2])
+        shares = {
+            key[2]: one / change
             for key, one in changed.items()
             if change and key[2] and key[:2] == (group, part)
-        ]
-        most, name = max(shares, key=lambda one: one[0], default=(0.0, ""))
+        }
+        most = max(shares, key=shares.__getitem__, default="")
         a_s, b_s = (one.get((group, part, ""), 0.0) for one in (before, after))
-        named = name if most >= NAMED else ""
+        named = most if most and shares[most] >= NAMED else ""
         found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
     found.sort(key=lambda one: -abs(one.share))
     return CompileChange(workload, case, a.threads_s, b.threads_s, found)

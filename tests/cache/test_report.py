@@ -115,6 +115,7 @@ def test_settings_are_tried_on_the_users_own_program(runs, monkeypatch, command,
     words = "advise", "--starts", 1, "--json", "--", runs / "program_1.py", "1"
     code, out, said = command("cache", *words)
     assert code == 0, said
+    assert f"for the {2 * (len(settings) + 1) - 1} runs that are left" in said
     every = json.loads(out)["settings"]
     found = {one["setting"]["name"]: one for one in every}
     assert list(found) == [one.name for one in (*settings, advice.own_setting(os.environ))]

@@ -65,8 +65,8 @@ def test_a_share_that_counts_is_said(share, said):
     assert text.startswith("Others used ") is said
 
 
-def test_a_machine_that_was_loaded_before_is_said(monkeypatch):
-    monkeypatch.setattr(machine_load, "BUSY_BEFORE", 1e9)
-    assert machine_load.loaded_before() == ""
-    monkeypatch.setattr(machine_load, "BUSY_BEFORE", 0.0)
-    assert machine_load.loaded_before().startswith("this machine is loaded: ")
+@pytest.mark.parametrize(("share", "said"), [(0.6, False), (0.9, True)])
+def test_a_machine_that_was_loaded_before_is_said(share, said, monkeypatch):
+    load = share * machine_load.cores()
+    monkeypatch.setattr(machine_load.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
+    assert machine_load.loaded_before().startswith("this machine is loaded: ") is said

@@ -63,6 +63,7 @@ def sums(tree, kind):
 def test_every_call_and_moment_has_one_place(counted, stage):
     tree, again = counted[stage, "tree"], counted[stage, "again"]
     assert tree.calls == sum(one.own_calls for one in tree.all())
+    assert (tree.name, tree.count) == (stage, 1)
     for other in (again.calls, counted[stage, "alone"]):
         assert math.isclose(tree.calls, other, rel_tol=0.001)  # JAX has remembered some more
     assert [(one.name, one.line) for one in callers.lines(tree)] == [

@@ -99,6 +99,15 @@ def test_a_slow_down_of_no_stage_or_no_size_is_refused(effects):
         Injected(effects, {})
 
 
+def test_the_protocol_tells_runs_of_other_slow_downs_and_of_other_medians_apart():
+    marks = [
+        Injected({"compile": effect}, {"family.Work case": {"compile": median_ns}}).mark
+        for effect, median_ns in ((0.2, 1e6), (0.2, 2e6), (0.3, 1e6))
+    ]
+    assert marks[0].startswith("compile +0.2 of ")
+    assert len(set(marks)) == 3
+
+
 def test_a_program_with_extra_work_is_another_program():
     assert injection.fingerprint("abc", {}) == "abc"
     assert injection.fingerprint("", {"compile": 1.0}) == ""

@@ -9,9 +9,9 @@ import pytest
 
 from harness.declare.filters import Filters
 from harness.errors import ExitCode
-from harness.verdicts import compare_arms
+from harness.verdicts import compare_arms, summary
 from harness.verdicts.arms import Arm
-from harness.verdicts.compare import comparison_between
+from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.summary import exit_code, stage_lines, summary_text
 from tests.verdicts.planted import arms, slowed
 
@@ -133,6 +133,9 @@ def test_a_workload_with_processes_of_its_own_leaves_the_others_their_drift():
 
     assert set(frame["basis"][~alone]) == {"others"}
     assert set(frame["basis"][alone]) == {"raw"}
+    comparison = Comparison(None, None, None, frame, {})
+    (said,) = summary.legend(comparison)
+    assert "what a process's other workloads share (trace), as measured (trace)" in said
     assert frame["ratio"].to_numpy() == pytest.approx((frame["b_s"] / frame["a_s"]).to_numpy())
     assert (frame["ratio"][alone] < frame["ratio"][~alone].median()).all()
 

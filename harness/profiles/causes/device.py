@@ -22,5 +22,4 @@ CAUSE = ChangeKind(
     sentence="`{argument}` is committed to {after}, before to {before}.",
     remedy="Keep `{argument}` on one device; a program is built for each device it runs on.",
     each=True,
-    placed=True,
 )

@@ -80,9 +80,8 @@ def read(path: Path) -> list[CompileEvent]:
 
 def _event(thread: str, one: Any) -> CompileEvent:
     begin, name = round(one.start_ns), one.name
-    stats = {key: value for key, value in one.stats if key in ("module", "op_count", "_src")}
+    stats = {key: value for key, value in one.stats if key in ("module", "op_count")}
     module, count = str(stats.get("module", "")), str(stats.get("op_count", ""))
-    pipeline = str(stats.get("_src", "")).endswith("hlo_pass_pipeline.cc")
     return CompileEvent(
         thread,
         begin,
@@ -90,7 +89,7 @@ def _event(thread: str, one: Any) -> CompileEvent:
         name,
         module,
         int(count) if count.isdigit() else 0,
-        pipeline or (bool(module) and name.endswith(f"({module})")),
+        bool(module) and name.endswith(f"({module})"),
     )
 
 

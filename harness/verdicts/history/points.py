@@ -174,10 +174,10 @@ def weights(found: pd.DataFrame) -> Floats:
     return np.reciprocal(both)
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+def natural(text: str) -> tuple[tuple[int, int | str], ...]:
     """Return what to sort names by: numbers in them as numbers, so that n9 stands before n10."""
     parts = re.findall(r"\d+|\D+", text)
-    return tuple((0, int(p), "") if p.isdecimal() else (1, 0, p) for p in parts)
+    return tuple((0, int(p)) if p.isdecimal() else (1, p) for p in parts)
 
 
 def in_order(

@@ -340,6 +340,13 @@ def operation_under_a_transformation_first():
     jnp.exp(x)
 
 
+@builds("add: first", "add: sharding x", operations=True)
+def operation_on_a_spread_array():
+    for place in sharded(["i"], []):
+        x = jax.device_put(ONES, place)
+        jnp.add(x, x)
+
+
 @builds("add: first", "add: committed x", operations=True)
 def operation_on_a_committed_array():
     x = jax.device_put(ONES)

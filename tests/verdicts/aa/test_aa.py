@@ -16,6 +16,7 @@ from harness.engine.context import local_context
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
 from harness.records.schema import COMPUTE, StageSamples
+from harness.records.store import Store
 from harness.stages.injection import name
 from harness.stages.registry import CASE_STAGES
 from harness.verdicts.aa import rates as of
@@ -76,6 +77,8 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
     # Whether so few processes show it is the machine's business; fixed numbers are judged below.
     assert (found.stage, found.effect, found.found.of) == ("compile", 9.0, 1)
     assert "3 records measured, 0 were there" in done.output
+    kept = (tmp_path / "box" / "aa" / "records").rglob("*.jsonl")
+    assert len({one.seed for file in kept for one in Store(file).read()}) == 3, "orders of arms"
 
     text = file.read_text()
     again = aa(tmp_path, *options)

@@ -87,13 +87,18 @@ def test_one_night_is_no_history_and_what_to_do_is_said(tmp_path):
     assert "no case has two nights or commits. Measure again with `harness run --ni" in done.output
 
 
+def test_three_nights_are_enough_for_a_change_of_time(tmp_path):
+    write(tmp_path, *nights(noisy(3, 1)))
+    assert "points that a change of time needs" not in run(tmp_path).stdout
+
+
 def test_the_second_night_says_what_moved_and_what_did_not(tmp_path):
     write(tmp_path, *nights(noisy(2, 1)))
     write(tmp_path, *nights([14e-6, 37e-6], axes={"size": 1}))
     done = run(tmp_path)
     assert done.exit_code == 0
     assert "No change point: counts prove none" in done.stdout
-    assert "fewer than the 3 points that a change of time needs" in done.stdout
+    assert "2 of 2 series have fewer than the 3 points that a change of time" in done.stdout
     assert "Seen once, 1: the next night tells whether it stays" in done.stdout
     (line,) = [line for line in done.stdout.splitlines() if "2026-11-01 → 2026-11-02" in line]
     assert "size=1" in line

@@ -11,6 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,7 +23,7 @@ from harness.frame.load import frame_of
 from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
 from harness.verdicts.live import rounds
-from harness.verdicts.live.arm import parse
+from harness.verdicts.live.arm import LiveArm, parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
 from harness.verdicts.statistics import estimates
@@ -186,6 +187,9 @@ def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(proj
     said = capsys.readouterr().err
     assert f"records: {folder.relative_to(project)}" in said
     assert "the arms' flags differ, but XLA built the same program for every case" in said
+    others = [msgspec.structs.replace(one, fingerprint="of fast math") for one in records[1]]
+    arms = [LiveArm("."), parse(b_text)]
+    assert list(difference_problems(arms, [records[0], others])) == []
     (text,) = explained(comparison, records, narrowed=True)
     assert text.count("scale.Scale@cpu/warm#1: ") == 2
     assert "no records at hand" not in text
