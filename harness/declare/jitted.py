@@ -33,7 +33,6 @@ class Jitted:
         """What its user calls; nothing of ours is in between where there are no `names`."""
         self.lower = self._given(function.lower)
         self.trace = self._given(function.trace) if hasattr(function, "trace") else None
-        functools.update_wrapper(self, function, updated=())
 
     def _given(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         if self.before or self.keywords:

@@ -109,14 +109,15 @@ def test_what_has_been_through_pandas_gives_the_same_answers(frame, answers, tre
         assert sorted_rows(found) == sorted_rows(expected) != [], name
 
 
-def test_an_axis_of_numbers_and_texts_has_two_columns_in_every_answer(tmp_path):
-    cases = ({"block": 8}, {"block": "auto"})
+@pytest.mark.parametrize(("number", "text"), [(8, "auto"), (2**63 - 1, str(2**63))])
+def test_an_axis_of_numbers_and_texts_has_two_columns_in_every_answer(tmp_path, number, text):
+    cases = ({"block": number}, {"block": text if text == "auto" else int(text)})
     trees.write(tmp_path, *(trees.record(number, axes=axes) for number, axes in enumerate(cases)))
     frame = harness.load(tmp_path, all=True)
     for given in (frame, through_csv(frame)):
         found = harness.phases(given)
-        assert set(found["block"].dropna()) == {8}
-        assert set(found["block_text"].dropna()) == {"auto"}
+        assert set(found["block"].dropna()) == {number}
+        assert set(found["block_text"].dropna()) == {text}
 
 
 def test_a_column_of_other_values_is_named(frame):
