@@ -56,6 +56,8 @@ def test_every_process_also_measures_itself_and_the_reference(twice):
     processes = records(outcome, "process")
     assert [sorted(record.stages) for record in processes] == [sorted(PROCESS_STAGES)] * 2
     assert len(records(outcome, "reference")) == 2
+    most_ns = 1e9 * 600  # no clock's own reading
+    assert all(0 < ns < most_ns for record in processes for ns in values_ns(record.stages).values())
     ids = {(record.replicate, record.process) for record in outcome.records}
     assert len(ids) == len({process for _, process in ids}) == 2, "one id for all of a process"
     for record in outcome.records:

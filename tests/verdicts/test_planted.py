@@ -12,6 +12,7 @@ from harness.errors import ExitCode
 from harness.verdicts import compare_arms, summary
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.markdown import to_markdown
 from harness.verdicts.summary import exit_code, stage_lines, summary_text
 from tests.verdicts.planted import arms, slowed
 
@@ -56,7 +57,8 @@ def test_a_slower_runtime_with_equal_programs_is_the_environment():
 
 def test_a_uniform_change_under_one_version_is_told():
     a, b = arms(2)
-    frame = compare_arms(a, slowed(b, "trace", 1.3))
+    comparison = comparison_between(Arm("a", a), Arm("b", slowed(b, "trace", 1.3)))
+    frame = comparison.frame
     own = stage_of(frame, "trace")
 
     assert exit_code(frame) == ExitCode.WORSE
@@ -66,6 +68,7 @@ def test_a_uniform_change_under_one_version_is_told():
     assert set(own["basis"]) == {"raw"}  # what all cases share is no drift now
     (line,) = stage_lines(frame)
     assert re.match(r"trace as a whole: slower. 3\d % slower in most of \d+ cases \(20 %", line)
+    assert "**trace as a whole: slower. 3" in to_markdown(comparison)
 
 
 def test_some_slow_processes_are_told_and_their_rows_say_it():
