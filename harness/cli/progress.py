@@ -20,7 +20,7 @@ from rich.table import Column
 
 from harness.cli.output import notes
 from harness.engine.estimate import Expected
-from harness.engine.state import Progress as Message
+from harness.engine.outcome import Progress as Message
 from harness.records.printable import printable
 from harness.records.units import counted, seconds_text
 

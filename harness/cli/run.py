@@ -20,8 +20,8 @@ from harness.declare import discovery
 from harness.declare.code import ENV, FILE, folder_of
 from harness.engine import machine_load
 from harness.engine.context import Context, Options, local_context
+from harness.engine.outcome import Outcome
 from harness.engine.snapshot import snapshot
-from harness.engine.state import Outcome
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError

@@ -20,8 +20,9 @@ from harness.engine.context import Context, Options
 from harness.engine.execution import execute
 from harness.engine.lock import measuring, tidy
 from harness.engine.machine_load import Others
+from harness.engine.outcome import Outcome, Progress, warn
 from harness.engine.parents import Parents
-from harness.engine.state import GroupListener, Outcome, Progress, SweepState, warn
+from harness.engine.state import GroupListener, SweepState
 from harness.errors import FleetError
 
 ROUNDS = 3

@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from harness import __version__
-from harness.engine.state import Outcome
+from harness.engine.outcome import Outcome
 from harness.errors import FleetError
 from harness.fleet import order as orders
 from harness.fleet.sweep import sweep_on

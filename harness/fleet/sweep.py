@@ -14,7 +14,7 @@ from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.job import unmeasured
-from harness.engine.state import Outcome, Progress
+from harness.engine.outcome import Outcome, Progress
 from harness.errors import FleetError, UsageError
 from harness.fleet import order as orders
 from harness.fleet import tasks

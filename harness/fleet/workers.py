@@ -19,7 +19,8 @@ from harness.declare.location import locate
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Host, Options, SweepName
 from harness.engine.job import Job
-from harness.engine.state import Outcome, Progress, SweepState
+from harness.engine.outcome import Outcome, Progress
+from harness.engine.state import SweepState
 from harness.errors import FleetError
 from harness.fleet import place, shared, sources
 from harness.fleet.place import Place, Question

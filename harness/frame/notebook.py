@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.declare.workload import Workload
 from harness.engine.context import Options, local_context
-from harness.engine.state import Progress
+from harness.engine.outcome import Progress
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import HarnessWarning, UsageError

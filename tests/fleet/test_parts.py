@@ -11,7 +11,8 @@ from distributed.config import defaults
 from harness.declare.location import import_file, locate
 from harness.engine import lock
 from harness.engine.context import Options, local_context
-from harness.engine.state import Outcome, SweepState
+from harness.engine.outcome import Outcome
+from harness.engine.state import SweepState
 from harness.fleet import place, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.tasks import HostLoops, Task, Team, keys

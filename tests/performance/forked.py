@@ -18,8 +18,9 @@ import numpy as np
 from harness.declare.workload import name_of
 from harness.engine.context import Options, local_context
 from harness.engine.execution import execute
+from harness.engine.outcome import Outcome
 from harness.engine.parents import Parents
-from harness.engine.state import GroupListener, Outcome, SweepState
+from harness.engine.state import GroupListener, SweepState
 from harness.stages import sampling
 from harness.stages.registry import STAGES, values_ns
 from tests.performance.command import BENCHMARKS, options, workloads

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
 from harness.engine.lock import measuring
-from harness.engine.state import Outcome, Progress, warn
+from harness.engine.outcome import Outcome, Progress, warn
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS

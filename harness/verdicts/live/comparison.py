@@ -18,7 +18,7 @@ import pandas as pd
 from harness import __version__
 from harness.declare.filters import Filters
 from harness.engine.lock import measuring
-from harness.engine.state import Progress, warn
+from harness.engine.outcome import Progress, warn
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
 from harness.records import json_file
