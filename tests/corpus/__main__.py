@@ -164,6 +164,8 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=Path("build/corpus"))
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="a page with a mark in it")
     given = parser.parse_args()
+    if wrong := [one for one in given.source if one not in SOURCES]:
+        parser.error(f"{wrong[0]!r} is no source: expected some of {', '.join(SOURCES)}.")
     os.environ.update(SURROUNDINGS)
     if given.checkouts:
         os.environ[FOLDER] = str(Path(given.checkouts).resolve())
