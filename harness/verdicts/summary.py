@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ FEW = 12
 """Rows that a reader takes in without an overview."""
 
 COUNTED = (rules.SLOWER, rules.FASTER, rules.SAME, rules.UNSURE)
+
+_PROGRAM = re.compile(r"; program: [^;]*")
 
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
@@ -138,14 +141,15 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
 def table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text with :data:`HEADINGS`.
 
-    Stages of a case that are broken or incomparable for one reason share a row.
+    Stages of a case that are broken or incomparable for one reason share a row. What differs in
+    programs is told once a case (:func:`harness.verdicts.programs.changed_lines`).
     """
     rows: dict[tuple[Any, ...], list[str]] = {}
     for row, case in zip(rows_of(frame), cases(frame), strict=True):
         stage = row["stage"]
         times = ["" if math.isnan(s) else seconds_text(s) for s in (row["a_s"], row["b_s"])]
         texts = [row["workload"], case, stage, *times, ratio_text(row)]
-        texts += [row["verdict"], row["reason"]]
+        texts += [row["verdict"], _PROGRAM.sub("; another program", row["reason"])]
         if row["verdict"] not in (rules.INCOMPARABLE, rules.BROKEN):
             rows[len(rows), stage] = texts
             continue

@@ -217,10 +217,10 @@ def test_a_row_says_what_became_of_its_processes_and_samples(stage, records, exp
 
 def test_what_became_of_a_case_stands_in_its_own_row():
     of = [record(size, {"trace": [1.0], "compile": ONCE}, axes={"size": size}) for size in range(3)]
-    of[1].stages["compile"] = StageSamples([1.0])
+    of[1].stages["compile"] = StageSamples([1e9], cpu_ns=[5e8])
     frame = frame_of(of).set_index(["size", "stage"])
     assert frame.loc[(0, "compile"), "reason"] == "3 samples refused: two compilations"
-    assert frame.loc[(1, "compile"), "reason"] == ""
+    assert frame.loc[(1, "compile"), ["reason", "cpu_samples"]].tolist() == ["", [0.5]]
     assert frame.loc[(2, "compile"), "reason"] == "3 samples refused: two compilations"
     assert set(frame.xs("trace", level="stage")["reason"]) == {""}
 
