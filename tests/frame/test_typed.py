@@ -109,7 +109,9 @@ def test_what_has_been_through_pandas_gives_the_same_answers(frame, answers, tre
         assert sorted_rows(found) == sorted_rows(expected) != [], name
 
 
-@pytest.mark.parametrize(("number", "text"), [(8, "auto"), (2**63 - 1, str(2**63))])
+@pytest.mark.parametrize(
+    ("number", "text"), [(8, "auto"), (2**63 - 1, str(2**63)), (-(2**63), str(-(2**63) - 1))]
+)
 def test_an_axis_of_numbers_and_texts_has_two_columns_in_every_answer(tmp_path, number, text):
     cases = ({"block": number}, {"block": text if text == "auto" else int(text)})
     trees.write(tmp_path, *(trees.record(number, axes=axes) for number, axes in enumerate(cases)))

@@ -126,10 +126,13 @@ def test_it_stands_beside_the_other_stages_everywhere(both):
     assert len(set(one)) == 2
 
 
-def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both):
+@pytest.mark.parametrize("size", [8, 16])
+def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both, size):
     results, outcome = both
-    rows = everything(results, where={"workload": "small.Scale", "size": 8}).set_index("stage")
-    taken = {one.process: one for one in apart(outcome) if one.axes.get("size") == 8}
+    frame = everything(results)
+    own = (frame["workload"] == "small.Scale") & (frame["size"] == size)
+    rows = frame[own].set_index("stage")
+    taken = {one.process: one for one in apart(outcome) if one.axes.get("size") == size}
     assert rows.index.is_unique
     for stage in ("trace", "lower", "compile"):
         row = rows.loc[stage]
