@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import pytest
 
 from harness import targets
@@ -203,3 +204,6 @@ def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
     assert (record.status, record.comparison.backend) == ("skipped", "cupy-eager")
     assert "CuPy" in record.reason or "CUDA" in record.reason
     assert str(tmp_path) not in bytes(record.environment).decode()
+    of_jax = msgspec.structs.replace(job, backend="xla", platforms="tpu")
+    ended = process.run(of_jax, messages.append, lambda visit: None)
+    assert ended.reason.startswith("JAX found no gpu device: ")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+import statistics
 
 import msgspec
 import pytest
@@ -123,6 +125,15 @@ def test_few_ratios_of_a_case_say_little_and_many_say_much():
     others = [threshold for size, threshold in enumerate(often) if size != 7]
     assert often[7] > 5 * max(others)
     assert 1.3 < once[7] / sorted(once)[len(SIZES) // 2] < 1.6
+
+
+def test_a_case_with_four_ratios_counts_as_much_as_its_stage():
+    rates = run(0.02, pairs=4, noisy=(7,))
+    logs = [[abs(math.log(ratio)) for ratio in noise.ratios] for noise in rates.noise]
+    usual = statistics.median_low(map(statistics.median, zip(*logs, strict=True)))
+    own, of_stage = thresholds(rates)
+    relative = statistics.median_low(logs[7]) / usual
+    assert math.log1p(own[7]) == pytest.approx(math.log1p(of_stage) * math.sqrt(relative))
 
 
 def test_a_stage_with_few_cases_and_a_machine_without_any_say_nothing():
