@@ -9,8 +9,9 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -36,6 +37,7 @@ from harness.records.environment import surroundings
 from harness.sides.side_process import owned
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import forgotten
+from harness.watch.temporary import temporary_folder
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a process may take to import JAX and the workload and to wake its backend."""
@@ -76,6 +78,26 @@ def variables(job: Job) -> dict[str, str]:
     if job.x64:
         found["JAX_ENABLE_X64"] = "1"
     return found
+
+
+@contextlib.contextmanager
+def packages_of(
+    folder: Path, tree: Path, environment: Mapping[str, str]
+) -> Iterator[dict[str, str]]:
+    """Yield variables with which a process imports the packages of a source tree.
+
+    Those are in `folder`, or above it in the tree, or in a `src` there. They come before what is
+    installed, and before the PYTHONPATH of its `environment`; the harness alone is this one,
+    whatever the tree holds.
+    """
+    with temporary_folder() as instrument:
+        (instrument / "harness").symlink_to(Path(__file__).resolve().parents[1])
+        folder, tree = folder.resolve(), tree.resolve()
+        above = (one for one in (folder, *folder.parents) if one.is_relative_to(tree))
+        places = [instrument, *(place for one in above for place in (one / "src", one))]
+        before = filter(None, [environment.get("PYTHONPATH")])
+        # Nor does the folder that a process runs in hold a harness for it.
+        yield {"PYTHONPATH": os.pathsep.join([*map(str, places), *before]), "PYTHONSAFEPATH": "1"}
 
 
 def memory_limit() -> int:

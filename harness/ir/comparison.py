@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ import msgspec
 
 from harness.declare import discovery
 from harness.declare.workload import TRANSFORMS, Case, Workload
+from harness.engine.job import Job
+from harness.engine.process import packages_of
 from harness.errors import HarnessError, UsageError, find_name, match_names
 from harness.ir import build
 from harness.ir.build import changed
@@ -25,7 +28,7 @@ KINDS = {
     "case": "case:AXIS=VALUE[,AXIS=VALUE], another case of the workload",
     "transform": "transform:NAME, such as transform:gradient",
     "target": "target:NAME, such as target:gpu:h200",
-    "commit": "commit:REV, the same case as the benchmarks were at that commit",
+    "commit": "commit:REV, the same case with the benchmarks and packages of that commit",
     "records": "records:REV..REV, two commits as they were measured",
 }
 """What a case can be compared with, and how that is written."""
@@ -83,13 +86,17 @@ def built(
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
         return ProgramSide(wanted.label, made.fingerprint, made.facts or Facts(), made.text)
 
+    def of_tree(tree: Path, job: Job, when: str) -> ProgramSide:
+        there = {**os.environ, **job.environment}
+        with packages_of(Path(job.source.file).parents[1], tree, there) as packages:
+            job = msgspec.structs.replace(job, environment={**job.environment, **packages})
+            return side(msgspec.structs.replace(now, job=job, label=f"{now.label} {when}"))
+
     now = build.job(workload, case, stage, with_facts=True)
     if kind == "commit":
-        with checked_out(now.job.source, rest) as (source, commit):
+        with checked_out(now.job.source, rest) as (top, tree, source, commit):
             job = msgspec.structs.replace(now.job, source=source, x64=False)  # its own to say
-            label = f"{now.label} at {commit[:8]}"
-            then = side(msgspec.structs.replace(now, job=job, label=label))
-        return then, side(msgspec.structs.replace(now, label=f"{now.label} now"))
+            return of_tree(tree, job, f"at {commit[:8]}"), of_tree(top, now.job, "now")
     if kind == "case":
         other = changed(workload, case, rest)
     elif kind == "transform":

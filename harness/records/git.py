@@ -70,8 +70,10 @@ def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> 
 
 
 @contextmanager
-def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
-    """Yield where a workload is in a temporary worktree of `revision`, and the commit's hash.
+def checked_out(source: Source, revision: str) -> Iterator[tuple[Path, Path, Source, str]]:
+    """Yield the top of a workload's repository and a temporary worktree of `revision`.
+
+    Then where the workload is in that, and the commit's hash.
 
     The worktree is removed again, whatever happens.
     """
@@ -85,7 +87,7 @@ def checked_out(source: Source, revision: str) -> Iterator[tuple[Source, str]]:
                 f"There is no {file.relative_to(top)} at {revision!r} ({commit[:8]}): the workload "
                 "is younger, or its file was renamed."
             )
-        yield msgspec.structs.replace(source, file=str(there)), commit
+        yield top, tree, msgspec.structs.replace(source, file=str(there)), commit
 
 
 @contextmanager

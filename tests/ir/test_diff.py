@@ -1,6 +1,7 @@
 """`harness ir --diff`: two programs that are built, at another commit as well."""
 
 import re
+import sys
 
 import pytest
 
@@ -118,6 +119,40 @@ def test_a_commit_is_built_as_it_was_with_its_own_types(diff):
     assert any("stablehlo.multiply" in line for line in after)
     assert "f64" in "".join(after)
     assert "f64" not in "".join(before)
+
+
+PACKAGED = """
+import ir_packaged
+
+from harness import Workload, spec
+
+
+class Packaged(Workload):
+    def inputs(self):
+        return spec((8,))
+
+    function = staticmethod(ir_packaged.function)
+"""
+
+
+@pytest.mark.parametrize("place", ["src", "parts/one/src", "parts/one"])
+def test_a_commit_is_built_with_its_own_packages(tmp_path, place, monkeypatch, command):
+    package = tmp_path / place / "ir_packaged.py"
+    package.parent.mkdir(parents=True)
+    above = package.parent if package.parent.name != "src" else package.parents[1]
+    folder = waves.write(above, place.replace("/", "_"))
+    (folder / "waves.py").write_text(PACKAGED)
+    git(tmp_path, "init", "--quiet")
+    for text in ("x - 1", "2 * x - 1"):
+        package.write_text(f"def function(x): return {text}\n")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "--quiet", "--message", text)
+    monkeypatch.syspath_prepend(package.parent)  # as an editable install has it
+    monkeypatch.delitem(sys.modules, "ir_packaged", raising=False)
+    compared = ("Packaged", "--benchmarks", folder, "--exit-code", "--diff")
+    assert command("ir", *compared, "commit:HEAD")[0] == 0
+    code, out, _ = command("ir", *compared, "commit:HEAD~1")
+    assert (code, out.split(":")[0]) == (1, "another program"), out
 
 
 @pytest.mark.parametrize(

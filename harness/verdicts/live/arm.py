@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import harness
 from harness import targets
 from harness.engine.child import Child
+from harness.engine.process import packages_of
 from harness.errors import HarnessError, UsageError
 from harness.records.git import top_of, worktree
 from harness.stages.scenarios import registry as scenarios
-from harness.watch.temporary import temporary_folder
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""
@@ -127,14 +126,8 @@ def prepared(arm: LiveArm, benchmarks: Path) -> Iterator[PreparedArm]:
             if not own.is_dir():
                 raise UsageError(f"There is no folder of benchmarks at {benchmarks}.")
             tree = top_of(benchmarks) or benchmarks.parent
-        # A folder that holds this harness and nothing else: both arms measure with it. The arm's
-        # own packages come before what is installed.
-        instrument = Path(stack.enter_context(temporary_folder()))
-        (instrument / "harness").symlink_to(Path(harness.__file__).resolve().parent)
         environment = {**os.environ, **arm.variables}
-        paths = [instrument, tree / "src", tree, *filter(None, [environment.get("PYTHONPATH")])]
-        environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
-        environment["PYTHONSAFEPATH"] = "1"  # the folder a process runs in holds no harness for it
+        environment |= stack.enter_context(packages_of(own.parent, tree, environment))
         place = PreparedArm(arm, folder, tree, own, environment)
         if arm.python != sys.executable:
             _check(place)
