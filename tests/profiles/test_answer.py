@@ -190,6 +190,18 @@ def test_one_kind_of_cause_is_one_finding_but_for_what_is_mended_apart(recorded,
     assert again == [f"`loss` was compiled {text}" for text in told]
 
 
+def test_of_structures_that_change_each_time_one_change_is_told(recorded):
+    profile = recorded(*compiled(3))
+    for built in profile.builds[1:]:
+        sentence = "Fixed fields of `State` in `state` were 1, now 2. Also: more."
+        profile.causes[built.key] = Cause("pytree", "state", sentence=sentence)
+    said = (
+        "`loss` was compiled 2 times more: `state` had another structure each time; once, fixed "
+        "fields of `State` in `state` were 1, now 2"
+    )
+    assert said in [one.text for one in findings(profile)]
+
+
 def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     lambda_ = "<lambda>"
     lines = [

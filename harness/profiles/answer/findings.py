@@ -146,10 +146,10 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
 def _why(group: BuildGroup) -> str:
     cause, n = group.cause, len(group.values)
     what = f"`{cause.argument}`" if cause.argument else "its arguments"
-    several = KINDS[cause.kind].several
+    several, clause = KINDS[cause.kind].several, _clause(cause.sentence)
     if several and len(group.builds) > 1 and (n > 1 or "{n}" not in several):
-        return several.format(what=what, n=n)
-    return _clause(cause.sentence) or f"{cause.kind} of {what}"
+        return several.format(what=what, n=n, clause=clause)
+    return clause or f"{cause.kind} of {what}"
 
 
 def _clause(sentence: str) -> str:

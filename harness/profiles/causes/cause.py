@@ -97,7 +97,7 @@ class Kind:
     """Whether nothing can be said against a build that has it."""
     several: str = ""
     """What many such builds of a function are told by: `{what}` is the argument, `{n}` the number
-    of its values."""
+    of its values, `{clause}` what one such build is told by."""
     again: str = ""
     """The whole of what is told of them: `{name}` is the function, `{after}`, `{times}`."""
     apart: bool = False

@@ -28,6 +28,8 @@ _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.D
 """Something in quotes, a bracket, or a comma."""
 
 
+_MORE = "; more of it differs too"
+
 _OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
 """Where a class of the user's or a library's begins in a structure, with its fixed fields."""
 
@@ -35,7 +37,7 @@ _OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
 def tree_differences(old: str, new: str) -> list[Change]:
     """Return the change of each argument whose structure or way in differs.
 
-    Where only the fixed fields of a class differ, these are the texts, and its type is that class.
+    Where the fixed fields of a class differ first, these are the texts, and its type is that class.
 
     Args:
         old: as it stands in `events.Arguments.tree`: `x, params: {'w': *}, scale=`.
@@ -103,14 +105,18 @@ def _both(before: str, after: str) -> tuple[str, str]:
 def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
     """Return the fixed fields of a class in two structures that differ there first; and its name.
 
-    None where something else differs as well, or they differ as objects alone.
+    None where they have other classes before that, or differ as objects alone.
     """
-    one, other = _nodes(before), _nodes(after)
-    if one[0] != other[0] or another_object(before, after):
+    if another_object(before, after):
         return None
-    pairs = zip(one[1], other[1], strict=True)
-    found = next(((old, new) for old, new in pairs if old != new), None)
-    return (*around(*_named(found[0][1], found[1][1])), found[1][0]) if found else None
+    one, other = _nodes(before), _nodes(after)
+    for (kind, old), (name, new) in zip(one[1], other[1], strict=False):
+        if kind != name:
+            return None
+        if old != new and not another_object(old, new):
+            texts = around(*_named(old, new))
+            return texts[0], texts[1] + _MORE * (one[0] != other[0]), kind
+    return None
 
 
 def _named(before: str, after: str) -> tuple[str, str]:
@@ -213,7 +219,7 @@ def _another_use(pair: Pair, found: list[Difference]) -> Cause | None:
 
 CAUSE = ChangeKind(
     name="pytree",
-    several="{what} had another structure each time",
+    several="{what} had another structure each time; once, {clause}",
     apart=True,
     looks={"tree": lambda pair, trees: tree_differences(*trees), "given": _given_otherwise},
     sentence=_sentence,

@@ -80,7 +80,8 @@ SAME = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
             "Fixed fields of `Config` in `c` were rate=0.1, now rate=0.2.",
         ),
         (FIELDS, (1, 3), (2, 4), "in `c` were rate=1, seed=3, now rate=2, seed=4."),
-        (NODE, (1, "*"), (2, "None"), "The structure of the arguments changed at `c`: (CustomNode"),
+        (NODE, (1, "*"), (2, "None"), "(1, 'x['), now (2, 'x['); more of it differs too."),
+        (NODE, (1, "*"), (1, "None"), "The structure of the arguments changed at `c`: (CustomNode"),
         (
             BOUND,
             (1, ""),
