@@ -136,10 +136,10 @@ def entry_of(built: Built, aspects: Aspects) -> EarlierBuild:
         # What was lowered and compiled is another program, made of the trace.
         return EarlierBuild(built, aspects, "T", failed=False)
     if not built.line.error:
-        leaves = built.arguments.leaves if built.arguments else ()
-        # A tracer is given while something else is traced, a branch of `cond` say.
-        ran = built.line.kind == "call" and all(leaf.kind != "tracer" for leaf in leaves)
-        return EarlierBuild(built, aspects, "TLC" if ran else stages_done(built), failed=False)
+        # Who calls it while something else is traced, a branch of `cond` say, has it traced alone.
+        done = stages_done(built)
+        ran = built.line.kind == "call" and done != "T"
+        return EarlierBuild(built, aspects, "TLC" if ran else done, failed=False)
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
     done = stages_done(built)
     requests = built.line.requests

@@ -314,6 +314,13 @@ def scan_with_a_new_body():
         jax.lax.scan(lambda carry, x: (carry + x, x), np.float32(0), np.ones(3, np.float32))
 
 
+@builds("equal: first", "stage: first", "cond: first", "equal: first", operations=True)
+def traced_for_a_branch_with_nothing_of_it_first():
+    x, y = jax.device_put((np.float32(1), np.float32(2)))
+    jax.lax.cond(True, lambda: jnp.equal(x, y), lambda: False)
+    jnp.equal(x, y)
+
+
 @builds("double: first", "double: first")
 def traced_for_a_branch_first():
     jitted = jax.jit(double)
