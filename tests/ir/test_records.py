@@ -12,7 +12,7 @@ from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
 from harness.program.facts import Facts
-from harness.records import kept
+from harness.records import json_file, kept
 from harness.records.git import Commit
 from harness.stages import sampling
 from tests.frame import trees
@@ -137,6 +137,17 @@ def test_a_program_is_kept_once_and_as_equal_bytes(tmp_path):
     assert kept.path_of(tmp_path / "one", "f").read_bytes() == one
     kept.keep(tmp_path / "one", "", lowered, texts("nothing identifies it"))
     assert os.listdir(tmp_path / "one") == ["f.json.gz"]
+
+
+def test_a_program_that_unpacks_to_more_than_is_read_is_refused(tmp_path, monkeypatch):
+    kept.open_folder(tmp_path)
+    kept.keep(tmp_path, "f", texts("a" * 2000), texts("b"))
+    size = len(gzip.decompress(kept.path_of(tmp_path, "f").read_bytes()))
+    monkeypatch.setattr(json_file, "MOST_BYTES", size)
+    assert kept.read(tmp_path, "f").stablehlo == "a" * 2000
+    monkeypatch.setattr(json_file, "MOST_BYTES", size - 1)
+    with pytest.raises(StoreError, match="larger than"):
+        kept.read(tmp_path, "f")
 
 
 def test_a_link_that_lies_where_a_program_is_kept_is_not_followed(tmp_path):
