@@ -72,7 +72,8 @@ def _steers(folder, own):
     if (folder / "sitecustomize.py").exists() or (other.exists() and not other.samefile(own)):
         return True
     inside = folder.iterdir() if folder.is_dir() else ()
-    named = {each.stem for each in inside if each.suffix == ".py" or each.is_dir()}
+    # A folder without it, such as pip's `build`, stands behind a package that is installed.
+    named = {n.stem for n in inside if n.suffix == ".py" or (n / "__init__.py").exists()}
     return any(
         (INSTALLED / file).exists() for n in named for file in (f"{n}.py", f"{n}/__init__.py")
     )

@@ -13,13 +13,18 @@ from tests import forks
 
 @pytest.mark.parametrize(
     ("names", "forked"),
-    [(("mkdocs.yml", "numpy.txt", "data"), True), (("mkdocs.py",), False), (("click/",), False)],
+    [
+        (("mkdocs.yml", "numpy.txt", "data", "build/lib"), True),
+        (("mkdocs.py",), False),
+        (("click/__init__.py",), False),
+    ],
 )
 def test_a_process_is_forked_unless_its_folder_has_a_module_of_its_own(
     fork_server, tmp_path, names, forked
 ):
     for name in names:
-        (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
     ask = [sys.executable, "-c", "import sys; print('pandas' in sys.modules)"]
     with forks.forking(fork_server):
         assert forks.run(ask, cwd=tmp_path, check=True).stdout == f"{forked}\n"
