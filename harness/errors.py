@@ -29,6 +29,8 @@ class ExitCode(enum.IntEnum):
     """An error in the harness. Python would end with 1, which stands for something slower."""
     INTERRUPTED = 130
     """What was finished is kept."""
+    UNREAD = 141
+    """Nobody reads on what it prints. Click would end with 1, which stands for something slower."""
 
 
 class HarnessError(Exception):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 import sys
 import traceback
@@ -61,7 +60,7 @@ run resumes and `harness.load("results")` reads it into pandas.
 Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
 measured or found; 5 the fleet, an environment or a cache cannot be used; 6 measured, but a later
 part failed; 7 what was healthy fails now; 70 an error in the harness; 130 interrupted, 143 by
-SIGTERM, 129 by SIGHUP (what was finished is kept).
+SIGTERM, 129 by SIGHUP (what was finished is kept); 141 nobody reads on, as with `| head`.
 """
 
 COMMANDS = {
@@ -142,8 +141,6 @@ def main() -> None:
 
         say(str(error))
         sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader, a pager or head, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Exception:  # a defect, whatever it is: the exit code has to say so
         traceback.print_exc()
         sys.exit(ExitCode.DEFECT)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import re
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
+
+from harness.errors import ExitCode
 
 WIDEST = 104
 """Columns of a terminal beyond which help gets no wider."""
@@ -113,6 +118,19 @@ class Lazy:
     """The room without which there is no such command."""
 
 
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """End where the reader, a pager or `head`, has seen enough."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to flush
+        sys.exit(ExitCode.UNREAD)
+
+
 class LazyGroup(click.Group):
     """A group of commands that are not loaded yet."""
 
@@ -127,6 +145,16 @@ class LazyGroup(click.Group):
         }
         for name, one in self._lazy.items():
             self.add_command(click.Command(name, help=one.help))
+
+    def make_context(self, *given: Any, **named: Any) -> click.Context:
+        """Read the command line; `--help` prints here."""
+        with _while_read():
+            return super().make_context(*given, **named)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry out a command."""
+        with _while_read():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they are told."""

@@ -30,8 +30,17 @@ if TYPE_CHECKING:
 WIDTH = 200
 """Columns of a file or a pipe, where there is no terminal to ask."""
 
-console = Console(highlight=False)
-notes = Console(stderr=True, highlight=False)
+
+class _Console(Console):
+    """Rich's, which would end with 1 where nobody reads on."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to the group of commands."""
+        raise BrokenPipeError
+
+
+console = _Console(highlight=False)
+notes = _Console(stderr=True, highlight=False)
 for _console in (console, notes):
     if not _console.is_terminal:
         _console.width = WIDTH

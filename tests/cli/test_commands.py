@@ -22,6 +22,16 @@ from tests.sweeps import SUITES
 TROUBLED = ("--benchmarks", str(SUITES / "troubled"))
 
 
+@pytest.mark.parametrize("words", ["list", "--help", "cache --help", "list --format json"])
+def test_where_nobody_reads_on_it_ends_as_other_programs_do(words):
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "harness", *words.split()]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (ExitCode.UNREAD, "")
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     """A results tree that the command line made, and what it printed."""
