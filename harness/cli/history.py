@@ -86,6 +86,8 @@ def history(
     with warnings_said():
         frame = choose.rows(everything(results.path), filters)
     points = series(frame)
+    if since:
+        texts.check_since(points, since)
     found = texts.since(change_points(frame, cuts=cuts), since)
     found["inside"] = inside.of_steps(found, points, records_under(results.path))
     measured = points[points["value"].notna()]

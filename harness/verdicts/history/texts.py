@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.errors import UsageError
 from harness.frame.frame import rows_of
 from harness.frame.tables import case_texts
 from harness.records.units import ratio_text, seconds_text
@@ -105,6 +106,23 @@ def too_short(points: pd.DataFrame) -> str:
         if short
         else ""
     )
+
+
+def check_since(points: pd.DataFrame, night: str) -> None:
+    """Refuse a `night` that stands in no order with those that there are: yesterday, for dates.
+
+    Raises:
+        UsageError: no night begins as it does: with a number, or with the same letters.
+    """
+
+    def begin(name: str) -> str:
+        return "" if name[0].isdecimal() else str(natural(name)[0][1])
+
+    nights = sorted({when_of(row) for row in rows_of(points)} - {""}, key=natural)
+    if nights and begin(night) not in map(begin, nights):
+        raise UsageError(
+            f"--since {night!r}: no night is called so. There are {nights[0]} to {nights[-1]}."
+        )
 
 
 def since(found: pd.DataFrame, night: str) -> pd.DataFrame:

@@ -78,6 +78,9 @@ def test_select_stage_and_since_narrow_it(tree):
     assert f"No change point since {night_name(11)}: " in done.stdout
     wrong = str(run(tree, "--stage", "complie").exception)
     assert "No stage is called 'complie'. Did you mean 'compile'? There are: " in wrong
+    wrong = str(run(tree, "--since", "yesterday").exception)
+    names = f"{night_name(0)} to {night_name(11)}"
+    assert wrong == f"--since 'yesterday': no night is called so. There are {names}."
 
 
 def test_one_night_is_no_history_and_what_to_do_is_said(tmp_path):
