@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import sys
 import traceback
@@ -129,6 +130,8 @@ app = LazyGroup(
 
 def main() -> None:
     """Run the command line; every error that a user can mend becomes one line and an exit code."""
+    if sys.stdout is None:  # it was closed before Python began
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     try:
         sys.exit(app.main(prog_name="harness", standalone_mode=False) or 0)
     except click.ClickException as error:

@@ -30,6 +30,9 @@ def test_where_nobody_reads_on_it_ends_as_other_programs_do(words):
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (ExitCode.UNREAD, "")
+    closed = ["sh", "-c", '"$@" >&-', "sh", *command]  # before it begins: it is not to be read
+    done = subprocess.run(closed, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (ExitCode.FINE, "")
 
 
 @pytest.fixture(scope="module")
