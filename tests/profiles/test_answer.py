@@ -137,17 +137,27 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     assert "JAX's functions outside jit" not in text_of(profile)  # there is nothing else
 
 
-@pytest.mark.parametrize("library", [(), (LIBRARY,)], ids=["", "called by a library"])
+ABSL = (
+    events.Frame("/project/train.py", 99, "<module>", "program"),
+    events.Frame("/x/site-packages/absl/app.py", 316, "run", "library"),
+)
+
+
+@pytest.mark.parametrize(
+    ("around", "library"),
+    [((), ()), ((), (LIBRARY,)), (ABSL, ()), (ABSL, (LIBRARY,))],
+    ids=["", "called by a library", "main called by absl", "both"],
+)
 def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_itself(
-    recorded, library
+    recorded, around, library
 ):
     def frame(line, function):
         return events.Frame("/project/train.py", line, function, "program")
 
     train, accuracy = frame(44, "main"), frame(9, "accuracy")
     of_epochs, predict, jitted = frame(30, "train"), frame(5, "predict"), frame(20, "step")
-    stacks = [(train, of_epochs, *library, accuracy)]
-    stacks += [(*stacks[0], predict), (train, jitted)]
+    stacks = [(*around, train, of_epochs, *library, accuracy)]
+    stacks += [(*stacks[0], predict), (*around, train, jitted)]
     loss = events.Function(3, "loss", "loss", "/project/train.py", 1, "program")
     lines = [loss, *(events.Stack(n + 2, frames) for n, frames in enumerate(stacks))]
     for n, (function, stack) in enumerate([(2, 2)] * 3 + [(2, 3)] * 5 + [(2, 4), (3, 4)]):

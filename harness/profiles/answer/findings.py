@@ -314,8 +314,13 @@ class Enclosing:
 
 
 def _program(built: Built) -> Iterator[Frame]:
-    """Yield the program's first frames: pytest and the like stand around them, libraries below."""
-    begun = itertools.dropwhile(lambda frame: frame.origin != "program", built.frames)
+    """Yield the program's first frames: pytest and the like stand around them, libraries below.
+
+    Where a library stands between a file and its `main` (absl's `app.run(main)`), what is below it.
+    """
+    names = [frame.function if frame.origin == "program" else "" for frame in built.frames]
+    frames = built.frames[names.index("main") :] if "main" in names else built.frames
+    begun = itertools.dropwhile(lambda frame: frame.origin != "program", frames)
     return itertools.takewhile(lambda frame: frame.origin == "program", begun)
 
 
