@@ -189,6 +189,7 @@ def test_findings_add_up_to_all_builds(recorded):
     [
         ("committed", ["2 times more: `params` is; and once for `state`"]),
         ("static value", ["once more: `params` is", "once more: `state` is"]),
+        ("weak type", ["once more: `params` is", "once more: `state` is"]),
     ],
 )
 def test_one_kind_of_cause_is_one_finding_but_for_what_is_mended_apart(recorded, kind, told):

@@ -31,7 +31,10 @@ def _types(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
 def _remedy(built: Built, what: Change) -> str:
     scalar = next((t for t in (what.before, what.after) if t.startswith("a Python")), "")
     if not scalar:
-        return f"Give `{what.argument}` an explicit dtype where it is made."
+        return (
+            f"Give `{what.argument}` an explicit dtype where it is made, or what it is made of: "
+            "zeros_like and the like keep a weak type."
+        )
     array = next((t for t in (what.before, what.after) if t != scalar), "")
     dtype = array.rpartition(" ")[2] or "float32"
     return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
@@ -54,5 +57,6 @@ CAUSE = ChangeKind(
     remedy=_remedy,
     tried=_tried,
     each=True,
+    apart=True,
     weight=1,  # the same array is near
 )

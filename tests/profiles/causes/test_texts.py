@@ -125,6 +125,15 @@ def test_a_type_is_told_by_its_part_that_differs_or_whole(before, after, kind, t
     assert (found.kind, (found.before, found.after)) == (kind, texts)
 
 
+def test_a_weak_type_may_come_from_what_an_array_is_made_of():
+    leaves = [events.Leaf("state.mu", "float32[]", weak=weak) for weak in (True, False)]
+    found = second(*(given(number, leaf=leaf) for number, leaf in enumerate(leaves, 1)))
+    assert found.remedy == (
+        "Give `state.mu` an explicit dtype where it is made, or what it is made of: zeros_like and "
+        "the like keep a weak type."
+    )
+
+
 def test_what_a_library_makes_anew_is_told_by_the_line_of_the_program():
     _, found = causes(library(), [(5, given(1), 1), (5, given(1), 2)])
     assert found.kind == "new function object"
