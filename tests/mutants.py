@@ -293,7 +293,9 @@ def copy_to(folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name)
 
 
-def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dict[Mutant, str]:
+def campaign(
+    todo: list[Mutant], kept: Path, jobs: int, timeout_s: float, nearest: int | None
+) -> dict[Mutant, str]:
     """Run the tests on each mutant; return what noticed each."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -325,9 +327,9 @@ def campaign(todo: list[Mutant], kept: Path, jobs: int, timeout_s: float) -> dic
 
         def noticed(key: str, copy: Path) -> str:
             mutant = Mutant(**json.loads(key))
-            tests = tests_of(mutant, lines)
+            tests = tests_of(mutant, lines)[:nearest]
             by = notices(mutant, tests, copy, timeout_s)
-            said = by or f"NOTHING NOTICES IT ({len(tests)} files execute it)"
+            said = by or f"NOTHING NOTICES IT (of {len(tests)} files that execute it)"
             print(f"{mutant.file}:{mutant.line} {mutant.what}: {said}", flush=True)
             return by
 
@@ -345,6 +347,9 @@ def main() -> int:
     parser.add_argument("--rooms", nargs="*", default=CORE, help="folders of harness/")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
+    parser.add_argument(
+        "--nearest", type=int, help="run at most so many files of tests, the likeliest first"
+    )
     parser.add_argument("--least", type=float, default=0.95, help="the share to be noticed")
     parser.add_argument(
         "--kept",
@@ -361,7 +366,7 @@ def main() -> int:
         return 0
     if not importlib.util.find_spec("coverage"):
         parser.error("it needs coverage, which is not installed: pip install coverage")
-    results = campaign(todo, given.kept, given.jobs, given.timeout)
+    results = campaign(todo, given.kept, given.jobs, given.timeout, given.nearest)
     passed = [mutant for mutant, by in results.items() if not by]
     print(f"\nnoticed: {len(results) - len(passed)} of {len(results)}")
     for mutant in sorted(passed, key=lambda one: (one.file, one.line)):
