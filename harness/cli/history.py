@@ -61,9 +61,10 @@ def history(
     Reading a row:
       change    slower; faster; environment: a stage that only runs or loads the program changed
                 though it is the same, or the reference program changed as much; program: it
-                changed, and the time of compiling it less than counts; incomparable (--cuts): the
-                workload, the effort or the machine changed. `new`: one night shows it so far, the
-                next confirms it or it is gone. What Python's calls prove is confirmed at once.
+                changed; the time of compiling it made no step that counts, or has too few points
+                for one; incomparable (--cuts): the workload, the effort or the machine changed.
+                `new`: one night shows it so far, the next confirms it or it is gone. What Python's
+                calls prove is confirmed at once.
       ratio     level after / level before; above 1 is slower.
       points    nights or commits that the levels before | after rest on.
       commits   last that is not changed..first that is: the cause lies in between.
@@ -88,7 +89,9 @@ def history(
     points = series(frame)
     if since:
         texts.check_since(points, since)
-    found = texts.since(change_points(frame, cuts=cuts), since)
+    changes = change_points(frame, cuts=cuts)
+    once = texts.seen_once(points, changes, since)
+    found = texts.since(changes, since)
     found["inside"] = inside.of_steps(found, points, records_under(results.path))
     measured = points[points["value"].notna()]
     if not (measured.groupby(["series", "piece"]).size() > 1).any():
@@ -98,7 +101,7 @@ def history(
         )
         raise Exit(ExitCode.NOTHING)
     narrow = output.format is Format.table and output.path is None and console.width < WIDE
-    output.show(_page(found, since, narrow, points), found)
+    output.show(_page(found, since, narrow, texts.too_short(points), once), found)
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
     if figure is not None:
@@ -110,14 +113,15 @@ def history(
         say(f"{figure} drawn{more if there_are > figures.PANELS else ''}")
 
 
-def _page(found: pd.DataFrame, since: str, narrow: bool, points: pd.DataFrame) -> Iterator[Part]:
+def _page(
+    found: pd.DataFrame, since: str, narrow: bool, too_short: str, once: pd.DataFrame
+) -> Iterator[Part]:
     if found.empty:
         after = f" since {since}" if since else ""
         said = f"No change point{after}: counts prove none, and no step of times is as large as "
-        yield f"{said}what counts in its stage. {texts.too_short(points)}".rstrip()
+        yield f"{said}what counts in its stage. {too_short}".rstrip()
     else:
         yield from _changes(found, narrow)
-    once = texts.seen_once(points)
     if len(once):
         yield Heading(f"Seen once, {len(once)}: the next night tells whether it stays")
         yield TextTable(once[:MOST], left=once.columns, wrapped=("case",))

@@ -48,7 +48,7 @@ HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 LEGEND = (
     "A, B: seconds that are compared, geometric means over processes: of {calls} the least call, "
     "of {cpu} CPU time where it is known. B / A: above 1, B takes longer; {basis}; in brackets the "
-    "95 % interval."
+    "95 % interval, and as a whole what most cases did."
 )
 
 BASES = {
@@ -96,7 +96,8 @@ def _each(texts: pd.Series[str]) -> list[str]:
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per stage; without rows where the comparison is short.
 
-    The mean of ratios is geometric, each case with the same weight.
+    The mean of ratios is geometric, each case with the same weight; beside the verdict on the
+    stage as a whole stands what most of its cases did.
     """
     known = frame[frame["ratio"].notna()]
     rows = []
@@ -104,8 +105,10 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
         own = known[known["stage"] == stage]
         mean = math.exp(np.log(own["ratio"]).mean())
         counts = [(own["verdict"] == verdict).sum() for verdict in COUNTED]
-        rows.append([stage, len(own), f"{mean:.3f}", ", ".join(_each(own["stage_verdict"]))])
-        rows[-1] += counts
+        whole = ", ".join(_each(own["stage_verdict"]))
+        if whole and len(typical := set(own["stage_ratio"].dropna())) == 1:
+            whole += f" ({typical.pop():.3f})"
+        rows.append([stage, len(own), f"{mean:.3f}", whole, *counts])
     headings = ["stage", "cases", "mean B / A", "as a whole", *COUNTED]
     return pd.DataFrame(rows, columns=headings, dtype=object).astype("str")
 

@@ -51,7 +51,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
 
         - `change`: `slower`, `faster`; `environment`: a stage that only runs the program changed,
           the program did not, or the reference program's time changed as much; `program`: it
-          changed, and the time of compiling it less than counts; `incomparable`.
+          changed; the time of compiling it made no step that counts, or has too few points for one;
+          `incomparable`.
         - `state`: `confirmed`, by counts or by a second point after it, or `new`: one point so far
           shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
@@ -179,7 +180,7 @@ def _changed(table: pd.DataFrame, stage: str, column: str) -> Iterator[tuple[int
 
 
 def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
-    """Yield where a program changed under one JAX and the time of compiling it did not, or little.
+    """Yield where a program changed under one JAX and the time of compiling it made no step.
 
     `told` are the rows after steps, which say so themselves.
     """

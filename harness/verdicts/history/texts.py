@@ -32,7 +32,8 @@ _MEANINGS = {
     NEW: "new: one point shows it so far; the next night confirms it, or it is gone.",
     ENVIRONMENT: "environment: the program is the same, or the reference program's time changed as "
     "much: what runs it changed.",
-    PROGRAM: "program: it changed, and the time of compiling it less than counts.",
+    PROGRAM: "program: it changed; the time of compiling it made no step that counts, or has too "
+    "few points for one.",
     INCOMPARABLE: "incomparable: the workload, the effort or the machine behind the name changed, "
     "so nothing is compared there.",
 }
@@ -71,24 +72,27 @@ def legend(found: pd.DataFrame) -> list[str]:
     return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in said)]
 
 
-def seen_once(points: pd.DataFrame) -> pd.DataFrame:
+def seen_once(points: pd.DataFrame, changes: pd.DataFrame, night: str) -> pd.DataFrame:
     """Return a frame of text: series of two points that differ by what counts, the most first.
 
-    Those whose intervals do not meet, where both are known. No change points: of two nights nobody
-    knows how much nights differ.
+    Those whose intervals do not meet, where both are known, whose second is of `night` or later,
+    and that have none of the `changes`. No change points: of two nights nobody knows how much
+    nights differ.
     """
-    measured = points[points["value"].notna()]
+    measured = points[points["value"].notna() & ~points["series"].isin(changes["series"])]
     newest = measured.groupby("series")["piece"].transform("max")
     measured = measured[measured["piece"] == newest].sort_values(["series", "position"])
     two = measured[measured.groupby("series")["value"].transform("size") == 2]
     ends = zip(rows_of(two[::2]), rows_of(two[1::2]), titles(two[1::2], SERIES), strict=True)
     found = []
     for before, after, case in ends:
+        if natural(when_of(after)) < natural(night):
+            continue
         ratio = after["value"] / before["value"]
         meet = before["low"] <= after["high"] and after["low"] <= before["high"]
         if max(ratio, 1 / ratio) >= 1 + effect(after["stage"]) and not meet:
             levels = f"{seconds_text(before['value'])} → {seconds_text(after['value'])}"
-            when = f"{when_of(before)} → {when_of(after)}"
+            when = " → ".join(dict.fromkeys([when_of(before), when_of(after)]))
             row = case, after["stage"], levels, ratio_text(ratio), when
             found.append((abs(math.log(ratio)), *row))
     rows = [row for _, *row in sorted(found, reverse=True)]

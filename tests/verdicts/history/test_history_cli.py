@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from harness.cli import app
 from harness.frame.load import frame_of
+from harness.program.facts import Facts
 from harness.report import figures
 from harness.verdicts.history import history, series
 from tests.frame.trees import write
@@ -108,6 +109,16 @@ def test_the_second_night_says_what_moved_and_what_did_not(tmp_path):
     assert "14 µs → 37 µs" in line
     assert "2.64" in line
     assert json.loads(run(tmp_path, "--format", "json").stdout) == []
+    assert "Seen once" not in run(tmp_path, "--since", "2026-11-03").stdout
+    assert "Seen once" in run(tmp_path, "--since", "2026-11-02").stdout
+
+
+def test_what_is_a_change_point_is_not_told_again_as_seen_once(tmp_path):
+    fused = {"facts": Facts(fusions=3), "fingerprint": "f1"}
+    write(tmp_path, *nights([1e-2, 3e-2], {1: fused}, facts=Facts(fusions=2)))
+    said = run(tmp_path).stdout
+    assert "1 change point: 1 program." in said
+    assert "Seen once" not in said
 
 
 def test_cuts_are_shown_when_asked_for(tmp_path):
