@@ -19,7 +19,7 @@ from harness.cache.key_difference import (
 )
 from harness.watch import cache_keys as keys
 from harness.watch import ledger_events as reasons
-from harness.watch.ledger_events import Event, Requests
+from harness.watch.ledger_events import Event, Requests, reason_text
 
 Status = Literal["hit", "same key, no hit", "key changed", "only in A", "only in B"]
 
@@ -150,7 +150,7 @@ def _same_key(pair: RequestPair) -> str:
     if a.outcome == "failed":
         return f"; the first run's request failed and left no entry: {a.detail}"
     if a.outcome == "unwritten":
-        return f"; the first run wrote no entry: {a.reason} ({a.detail})."
+        return f"; the first run wrote no entry: {reason_text(a.reason)}: {a.detail}."
     if a.directory != b.directory:
         used = f"{a.directory or '(none)'} and {b.directory or '(none)'}"
         return f"; the runs used two directories, {used}."

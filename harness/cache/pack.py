@@ -32,7 +32,7 @@ from harness.cache.survey import NAME
 from harness.errors import UsageError
 from harness.records.files import replaced
 from harness.watch import cache_keys as keys
-from harness.watch.ledger_events import ALREADY_THERE, Event, Requests
+from harness.watch.ledger_events import ALREADY_THERE, Event, Requests, reason_text
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
@@ -111,15 +111,18 @@ def pack(run: Requests, place: Path) -> Manifest:
                 asked[event.key] = event
         else:
             missing.setdefault(event.key or event.module, event.module)
-    reasons = {e.key or e.module: f"{e.reason} ({e.detail})" for e in run.events if e.reason}
+    reasons = {
+        e.key or e.module: f"{reason_text(e.reason)}: {e.detail}" for e in run.events if e.reason
+    }
     left_out = [
         LeftOut(module, reasons.get(key, "failed"))
         for key, module in missing.items()
         if key not in asked
     ]
     if run.events and not any(event.directory for event in run.events):
+        first = run.events[0]
         raise UnusableCacheError(
-            f"The program used no cache: {run.events[0].reason} ({run.events[0].detail}). Give the "
+            f"The program used no cache: {reason_text(first.reason)}: {first.detail}. Give the "
             "directory with --directory, or set jax_compilation_cache_dir in the program."
         )
     entries = []

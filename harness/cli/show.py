@@ -22,7 +22,6 @@ from harness.stages.registry import OF_CALLS
 
 NEXT = """\
 Value: median over processes; ±: half of its 95 % interval (6 processes or more).
-≥: the least call of a process, where its median is not known. Verdicts compare least calls.
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
        harness.load("results")                what was measured last, in pandas"""
@@ -110,7 +109,11 @@ def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
 
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
-    yield TextTable(tables.stage_table(frame))
-    yield f"{', '.join(OF_CALLS)}: median of calls; `harness show --calls` has the least."
+    table = tables.stage_table(frame)
+    yield TextTable(table)
+    if called := [stage for stage in OF_CALLS if stage in table]:
+        yield f"{', '.join(called)}: median of calls; `harness show --calls` has the least."
+    if table.apply(lambda texts: texts.str.startswith("≥")).any(axis=None):
+        yield "≥: the least call of a process, where its median is not known."
     said = tables.process_text(frame), *tables.slow_texts(frame), *tables.program_texts(frame)
     yield from filter(None, [*said, tables.collected_text(frame), *tables.reason_texts(frame)])

@@ -13,7 +13,7 @@ from harness.declare.check import check
 from harness.declare.filters import is_value, wanted_values
 from harness.declare.location import import_file, is_at_home
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, name_of
-from harness.errors import UsageError, match_names
+from harness.errors import UsageError, find_name, match_names
 
 
 @dataclass
@@ -39,7 +39,7 @@ def discover(folder: Path) -> Found:
     if not folder.is_dir():
         raise UsageError(
             f"There is no folder of benchmarks at {folder}. Go to your project, or name the folder "
-            "with --benchmarks."
+            "with --benchmarks; `harness init` makes one."
         )
     _find_what_asv_finds()
     found = Found()
@@ -187,10 +187,12 @@ def with_axes(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> li
     left = [workload for workload in workloads if any(map(keep, enumerate_cases(workload)))]
     if left:
         return left
-    values: dict[str, set[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for workload in workloads:
         for case in enumerate_cases(workload):
             for axis, value in case.coordinates.items():
-                values.setdefault(axis, set()).add(str(value))
-    known = "; ".join(f"{axis}: {', '.join(sorted(found))}" for axis, found in values.items())
+                values.setdefault(axis, {})[str(value)] = None
+    for axis in wanted_values(choices):
+        find_name(axis, values, "axis")
+    known = "; ".join(f"{axis}: {', '.join(found)}" for axis, found in values.items())
     raise UsageError(f"No case has {' and '.join(choices)}. The axes and their values: {known}.")

@@ -14,7 +14,7 @@ from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, row
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import counted, scaled_text, seconds_text
 from harness.stages import compile
-from harness.stages.registry import CASE, CASE_STAGES, OF_CALLS, OWN_PROGRAM, PROCESS_STAGES, names
+from harness.stages.registry import CASE, OF_CALLS, OWN_PROGRAM, PROCESS_STAGES, names
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
@@ -36,7 +36,7 @@ FEW_STAGES = 3
 def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text: a row per case with its workload, axes, and the time of each stage.
 
-    Of stages that nobody has measured those are shown that every case goes through.
+    Of stages that no case has a time of those are shown that every case goes through.
     The time of a call is the median of calls; `≥` stands before the least, where no more is known.
     `axes` also names what else tells apart two cases of the table (commit, effort, ...).
     Benchmarks that are not ours have a column of their own kind (`time`, `peakmem`, ...) behind.
@@ -45,7 +45,7 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     shown = _labelled(frame[~frame["stage"].isin([*_PROCESS, *TOTALS])], _CASE)
     cells = zip(*(shown[name] for name in ("status", "value", "low", "high", "unit")), strict=True)
     texts = pd.Series([cell_text(*cell) for cell in cells], shown.index, dtype="str")
-    stages = sorted({*CASE_STAGES, *shown["stage"]}, key=stage_order)
+    stages = sorted(set(shown["stage"]), key=stage_order)
     shown = shown.assign(text=("≥ " + texts).where(_is_least(shown), texts))
     table = _by_case(shown, ["workload", "axes", *_CASE], "text", stages).reset_index()
     table = table[["workload", "axes", *stages]].astype(object).fillna("").astype("str")

@@ -48,7 +48,7 @@ HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 LEGEND = (
     "A, B: seconds that are compared, geometric means over processes: of {calls} the least call, "
     "of {cpu} CPU time where it is known. B / A: above 1, B takes longer; {basis}; in brackets the "
-    "95 % interval, and as a whole what most cases did."
+    "95 % interval."
 )
 
 BASES = {
@@ -96,8 +96,8 @@ def _each(texts: pd.Series[str]) -> list[str]:
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per stage; without rows where the comparison is short.
 
-    The mean of ratios is geometric, each case with the same weight; beside the verdict on the
-    stage as a whole stands what most of its cases did.
+    The mean of ratios is geometric, each case with the same weight. `in most` is the verdict on the
+    stage as a whole, which rests on what most of its cases did.
     """
     known = frame[frame["ratio"].notna()]
     rows = []
@@ -109,7 +109,7 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
         if whole and len(typical := set(own["stage_ratio"].dropna())) == 1:
             whole += f" ({typical.pop():.3f})"
         rows.append([stage, len(own), f"{mean:.3f}", whole, *counts])
-    headings = ["stage", "cases", "mean B / A", "as a whole", *COUNTED]
+    headings = ["stage", "cases", "mean B / A", "in most", *COUNTED]
     return pd.DataFrame(rows, columns=headings, dtype=object).astype("str")
 
 

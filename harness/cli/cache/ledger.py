@@ -19,6 +19,7 @@ from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced
 from harness.watch import programs
+from harness.watch.ledger_events import reason_text
 
 
 @options.command(
@@ -113,7 +114,7 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
     yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
     for reason, count in summary.unwritten.items():
-        yield f"  {count} misses not written: {reason}"
+        yield f"  {count} misses not written: {reason_text(reason)}"
     if summary.failed:
         yield f"  {summary.failed} failed: the program saw an error"
     yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"

@@ -19,6 +19,7 @@ from harness.cli.output import Heading, Part, TextTable, notes
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, size_text, some
+from harness.watch.ledger_events import SETTINGS
 
 SHOWN = 15
 """So many modules, runs and causes are shown."""
@@ -83,6 +84,8 @@ def _page(found: CacheReport) -> Iterator[Part]:
     yield _modules(found.modules)
     if len(found.modules) > SHOWN:
         yield f"… and {len(found.modules) - SHOWN} more modules; --json and CSV give all."
+    told = dict.fromkeys(why for one in found.modules[:SHOWN] for why in one.why.split("; "))
+    yield from (f"{why}: {SETTINGS[why]} decides it." for why in told if why in SETTINGS)
     if len(found.runs) > 1:
         yield _runs(found.runs[-SHOWN:])
     yield _hosts(found.hosts)

@@ -273,7 +273,10 @@ def _cache(profile: Recorded) -> Iterator[str]:
     if use.written:
         text += f"; {use.written:,} written"
     if use.unwritten:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in use.unwritten.most_common())
+        reasons = ", ".join(
+            f"{count:,} {ledger.reason_text(reason)}"
+            for reason, count in use.unwritten.most_common()
+        )
         text += f"; not written: {reasons}"
     yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."
 
