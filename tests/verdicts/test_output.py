@@ -186,7 +186,9 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
     assert len(whole) < markdown.MOST_CHARACTERS < 65_536
     monkeypatch.setattr(markdown, "MOST_CHARACTERS", 5_000)
     text = compare(*BOTH, tmp_path, "--format", "markdown")[1]
-    assert re.search(r"\| compile \| 50 \| 1\.[23]\d+ \| slower \(1\.\d+\) \| 49 \| 1 \| 0 \| 0 \|", text)
+    assert re.search(
+        r"\| compile \| 50 \| 1\.[23]\d+ \| slower \(1\.\d+\) \| 49 \| 1 \| 0 \| 0 \|", text
+    )
     assert text.index("| stage |") < text.index("### Slower") < text.index("### Faster")
     assert "cut here, for the length that a comment may have: `--all` lists every row." in text
     assert len(text) < 5_200

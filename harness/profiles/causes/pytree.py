@@ -114,19 +114,26 @@ def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
         if kind != name:
             return None
         if old != new and not another_object(old, new):
-            texts = around(*_named(old, new))
-            return texts[0], texts[1] + _MORE * (one[0] != other[0]), kind
+            fields, more = _changed(old, new)
+            texts = around(*fields)
+            return texts[0], texts[1] + _MORE * (more or one[0] != other[0]), kind
     return None
 
 
-def _named(before: str, after: str) -> tuple[str, str]:
-    """Return the fixed fields of a class that differ, `rate=0.1`; all where not all have names."""
-    pairs = list(zip(split(before[1:-1]), split(after[1:-1]), strict=False))
-    changed = [pair for pair in pairs if pair[0] != pair[1]]
-    if not all(_name_of(old) and _name_of(old) == _name_of(new) for old, new in changed):
-        return before, after
-    old, new = (", ".join(texts) for texts in zip(*changed, strict=True))
-    return old, new
+def _changed(before: str, after: str) -> tuple[tuple[str, str], bool]:
+    """Return the fixed fields of a class that differ, `rate=0.1`, and whether objects do as well.
+
+    All of them where some that differ have no name, and no object would stand among them.
+    """
+    one, other = (split(text[1:-1]) for text in (before, after))
+    changed = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
+    values = [pair for pair in changed if not another_object(*pair)]
+    names = [tuple(map(_name_of, pair)) for pair in values]
+    objects = len(values) < len(changed)
+    if len(one) != len(other) or any(a != b or not (a or objects) for a, b in names):
+        return (before, after), False
+    old, new = (", ".join(texts) for texts in zip(*values, strict=True))
+    return (old, new), objects
 
 
 def _name_of(field: str) -> str:

@@ -60,6 +60,7 @@ def second(*arguments, function=PROGRAM):
 
 NODE = "c: PyTreeDef((CustomNode(a.Config[({}, 'x[')], [*]), {{'w': {}}}))"
 FIELDS = "c: CustomNode(Config[(None, rate={}, by=V(n=(1, 2)), seed={})], [*])"
+STATE = "c: CustomNode(State[(Opt(init=<function chain.<locals>.init at 0x7f{}>), {})], [*])"
 BOUND = "c: [(<bound method L.apply of L()>, <function chain.<locals>.init at 0x7f{}>, *){}]"
 SAME = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
 
@@ -82,6 +83,7 @@ SAME = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
         (FIELDS, (1, 3), (2, 4), "in `c` were rate=1, seed=3, now rate=2, seed=4."),
         (NODE, (1, "*"), (2, "None"), "(1, 'x['), now (2, 'x['); more of it differs too."),
         (NODE, (1, "*"), (1, "None"), "The structure of the arguments changed at `c`: (CustomNode"),
+        (STATE, (1, 3), (2, 4), "of `State` in `c` were 3, now 4; more of it differs too."),
         (
             BOUND,
             (1, ""),
