@@ -149,7 +149,7 @@ def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     took: Counter[str] = Counter()
     for built in profile.builds:
         cause = profile.cause_of(built)
-        if built.eager:
+        if built.eager and (not built.function.through or cause.kind in BLAMELESS):
             what = "eager"
         elif cause.kind in BLAMELESS:
             what = "first"
