@@ -192,7 +192,7 @@ def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
             "your project into this environment first: python -m pip install -e ."
         )
         if os.environ.get("PYTHONPATH") and "ASV_PYTHONPATH" not in os.environ:
-            text += " (asv 0.6.6 does not pass PYTHONPATH on; ASV_PYTHONPATH it does.)"
+            text += " Or set ASV_PYTHONPATH to its folder: asv does not hand PYTHONPATH on."
         return text
     if stage == "attribute":
         return f"{here}: {subject.module} has no {subject.name}: {error}."

@@ -214,7 +214,7 @@ def test_any_transform_and_target_may_be_asked_for(wave, choices, options, trans
     ("choices", "options", "text"),
     [
         (["size=9"], {}, r"No case has size=9\. The axes and their values: size: 8, 16, 32;"),
-        (["length=9"], {}, r"No case has length=9\. The axes"),
+        (["length=9"], {}, r"No axis is called 'length'\. There are: size, axes, transform"),
         (["size"], {}, r"expected AXIS=VALUE"),
         (["size=32", "axes=(0,)"], {}, r"skips size=32, axes=\(0,\): thirty-two is too many"),
         ([*FIRST, "transform=grad"], {}, r"No transform is called 'grad'"),

@@ -155,6 +155,17 @@ def loop(*xs):
     return x
 
 
+def with_sums(*xs):
+    x = xs[0]
+    for _ in range(10):
+        x = x + jnp.sin(x) + jnp.cos(x) + x * x
+    return x
+
+
+def two_layers(*xs):
+    return jax.grad(lambda x: jax.nn.gelu(jax.nn.gelu(x + xs[1]) + xs[2]).sum())(xs[0])
+
+
 def unrolled(*xs):
     return jax.lax.fori_loop(0, 64, lambda i, x: jnp.cos(x) + 1, xs[0], unroll=16)
 
@@ -173,6 +184,8 @@ def inside(kernels=(), folding_s=0.0):
     ("function", "line", "says"),
     [
         (nothing, 0, None),
+        (with_sums, 3, "60 of 60 equations stand there 10 times over"),
+        (two_layers, 0, None),
         (loop, 3, "40 of 40 equations stand there 20 times over"),
         (unrolled, 1, "a scan is unrolled by 16"),
         (sort, 1, "a sort of 12 arrays by 10 of them"),

@@ -110,7 +110,9 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
     repeated = [path for path, key in zip(paths, keys, strict=True) if turns[key] >= LEAST_TURNS]
     if len(repeated) < LEAST_SHARE * len(made):
         return
-    if not any(repeated):
+    own = {path[-1] for path in repeated if path}
+    # One operation that a line needs often is no loop: of that all that is in a turn is repeated.
+    if not own or len(repeated) < 0.75 * sum(path[-1] in own for path in paths if path):
         return
     places = [(place, n) for path in repeated for n, place in enumerate(dict.fromkeys(path))]
     lines = Counter(place for place, _ in places)
@@ -122,10 +124,10 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
     where = max(held, key=lambda place: depth[place] / lines[place])
     if lines[where] < LEAST_SHARE * len(made):
         return
-    often = Counter(turns[key] for key in keys if turns[key] >= LEAST_TURNS and where in key[0])
+    often = Counter(n for key, n in turns.items() if n >= LEAST_TURNS and where in key[0])
     remedy = Remedy(
-        f"{lines[where]:,} of {len(made):,} equations stand there {often.most_common(1)[0][0]} "
-        "times over",
+        f"{lines[where]:,} of {len(made):,} equations stand there "
+        f"{max(sorted(often), key=often.__getitem__)} times over",
         f"{where[0]} {where[1]}:{where[2]}",
         "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
     )
