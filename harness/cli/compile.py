@@ -186,7 +186,8 @@ def _of_workload(
             f"{wanted.label}: XLA told nothing of its compile for {one.target}. Its plugin has no "
             "events; --target cpu shows what XLA does for a CPU."
         )
-    return f"{wanted.label} {one.target}", made
+    on_target = wanted.label if "target=" in wanted.label else f"{wanted.label} {one.target}"
+    return on_target, made
 
 
 def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTexts, int]:
