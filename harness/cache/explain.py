@@ -65,7 +65,7 @@ def _without_key(run: Requests) -> dict[str, Event]:
 
 
 def _no_cache(run: str, event: Event) -> str:
-    return f"The {run} run had no cache to ask: {event.reason} ({event.detail})."
+    return f"The {run} run had no cache to ask: {reason_text(event.reason, event.detail)}."
 
 
 def _alone(run: str) -> str:
@@ -150,7 +150,7 @@ def _same_key(pair: RequestPair) -> str:
     if a.outcome == "failed":
         return f"; the first run's request failed and left no entry: {a.detail}"
     if a.outcome == "unwritten":
-        return f"; the first run wrote no entry: {reason_text(a.reason)}: {a.detail}."
+        return f"; the first run wrote no entry: {reason_text(a.reason, a.detail)}."
     if a.directory != b.directory:
         used = f"{a.directory or '(none)'} and {b.directory or '(none)'}"
         return f"; the runs used two directories, {used}."

@@ -111,9 +111,7 @@ def pack(run: Requests, place: Path) -> Manifest:
                 asked[event.key] = event
         else:
             missing.setdefault(event.key or event.module, event.module)
-    reasons = {
-        e.key or e.module: f"{reason_text(e.reason)}: {e.detail}" for e in run.events if e.reason
-    }
+    reasons = {e.key or e.module: reason_text(e.reason, e.detail) for e in run.events if e.reason}
     left_out = [
         LeftOut(module, reasons.get(key, "failed"))
         for key, module in missing.items()
@@ -122,7 +120,7 @@ def pack(run: Requests, place: Path) -> Manifest:
     if run.events and not any(event.directory for event in run.events):
         first = run.events[0]
         raise UnusableCacheError(
-            f"The program used no cache: {reason_text(first.reason)}: {first.detail}. Give the "
+            f"The program used no cache: {reason_text(first.reason, first.detail)}. Give the "
             "directory with --directory, or set jax_compilation_cache_dir in the program."
         )
     entries = []

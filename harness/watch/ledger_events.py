@@ -44,15 +44,15 @@ ERROR = "error"
 SETTINGS = {
     BELOW_TIME: "jax_persistent_cache_min_compile_time_secs",
     BELOW_SIZE: "jax_persistent_cache_min_entry_size_bytes",
-    NO_DIRECTORY: "jax_compilation_cache_dir",
     OVER_CAP: "jax_compilation_cache_max_size",
 }
 """What is to be set for a miss to be written."""
 
 
-def reason_text(reason: str) -> str:
-    """Return why a miss was not written, with the setting that decides it."""
-    return f"{reason} ({SETTINGS[reason]})" if reason in SETTINGS else reason
+def reason_text(reason: str, detail: str = "") -> str:
+    """Return why a miss was not written, with the setting that decides it and what is known."""
+    more = ", ".join(filter(None, (SETTINGS.get(reason), detail)))
+    return f"{reason} ({more})" if more else reason
 
 
 @struct

@@ -157,6 +157,22 @@ def test_what_became_of_a_request_with_an_equal_key_is_said(base, first, second,
     assert found.verdict.endswith(said)
 
 
+def test_of_an_upgrade_which_changes_other_parts_jaxlib_alone_is_named(base):
+    event = base.events[0]
+    parts = [replace(one, sha256=one.sha256[::-1]) for one in event.components]
+    other = replace(event, key="other", components=tuple(parts))
+    found = only(Requests((event,), base.parts), Requests((other,), base.parts))
+    assert [one.component for one in found.differences] == ["jaxlib"]
+
+
+def test_a_sharding_that_is_asked_for_inside_is_named():
+    line = "%1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : tensor<4x4xf32>"
+    there, gone = (f"{before}return" for before in (f"{line}\n", ""))
+    assert key_parts.program_causes(there, gone) == (
+        "the sharding of a value inside (with_sharding_constraint)",
+    )
+
+
 def devices(**changed):
     kept = {"topology": "", "kinds": ["cpu"], "devices": 1, "processes": 1, "process": 0}
     return json.dumps({**kept, **changed})

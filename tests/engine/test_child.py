@@ -240,3 +240,6 @@ __import__("os").kill(__import__("os").getpid(), 9)
         assert os.path.isdir(made)
     assert not os.path.exists(made)
     assert not os.path.exists(os.path.dirname(made))
+    asked = "import os, sys; sys.exit(os.environ.get('TMPDIR') != (sys.argv[1] or None))"
+    with Child(python(asked, os.environ.get("TMPDIR", "")), kept=True) as child:
+        assert child.wait() == 0, "a command of the user's has the user's"

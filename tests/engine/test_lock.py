@@ -181,7 +181,10 @@ def test_what_a_command_starts_does_not_wait_for_it_and_others_do():
         # One between them hands no files on, as asv does.
         with Child([sys.executable, "-c", WORKS_FOR, *inner], kept=True) as child:
             assert child.wait() == 0, child.output
-        assert subprocess.run(inner, capture_output=True).returncode == 1, "nobody's child"
+        for holders in ({}, {lock._HOLDERS: "1"}):
+            there = {**os.environ, **holders}
+            ran = subprocess.run(inner, capture_output=True, env=there)
+            assert ran.returncode == 1, "nobody's child, and another's"
         with ThreadPoolExecutor() as other:
             assert other.submit(refused).result().startswith(f"process {os.getpid()} (")
     assert refused() == ""

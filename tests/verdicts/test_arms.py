@@ -104,6 +104,10 @@ def test_trees_and_record_files_are_arms(tmp_path):
 
     assert frame[frame["stage"] == "compile"]["verdict"].tolist() == ["slower"]
     assert len(harness.compare(None, str(folder), str(folder))) == 1
+    (far,) = (tree(tmp_path / "far", machine="far") / "far" / "records").iterdir()
+    machines = [resolve(str(one), None) for one in (old, far)]
+    assert differing(*machines) == ["machine"]
+    assert differing(machines[0], machines[0]) == []
     with pytest.raises(UsageError, match="There are no results to find 'abcd' in"):
         harness.compare(None, "abcd", OTHER)
 
