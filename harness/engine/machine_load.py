@@ -66,5 +66,6 @@ def _own_s() -> float:
     own, spent_s = psutil.Process(), 0.0
     for process in (own, *own.children(recursive=True)):
         with contextlib.suppress(psutil.Error):  # one that has just ended is in its parent's
-            spent_s += sum(process.cpu_times()[:4])
+            times = process.cpu_times()
+            spent_s += times.user + times.system + times.children_user + times.children_system
     return spent_s

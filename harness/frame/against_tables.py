@@ -74,7 +74,7 @@ def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
     `frame` is of :func:`harness.against_baseline`.
     """
-    for origin, part in frame.groupby([*ORIGIN, "workload"], sort=False):
+    for origin, part in frame.groupby([*ORIGIN, "workload"]):
         *_, workload = origin
         rows = [[case, *_texts(row)] for row, case in zip(rows_of(part), cases(part), strict=True)]
         yield (

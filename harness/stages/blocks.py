@@ -61,7 +61,7 @@ class Timed(NamedTuple):
 
     samples_ns: Sequence[float]
     """Nanoseconds per call: what the value of a process is made of."""
-    spent_ns: float
+    spent_ns: float = 0.0
     """In all that was timed."""
     calls_ns: Sequence[float] = ()
     """Each call that was timed by itself."""

@@ -39,12 +39,12 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
     """
     call, clock = calls.call, time.perf_counter_ns
     if plan.once_ns > SLOW_MS * 1e6:
-        return Timed([], 0, reason=SLOW)
+        return Timed([], reason=SLOW)
     if calls.cpu_devices > 1:
-        return Timed([], 0, reason=TOGETHER)
+        return Timed([], reason=TOGETHER)
     at_once = FLYING_BYTES // max(1, calls.result_bytes + (calls.donated_bytes or 0))
     if at_once < LEAST:
-        return Timed([], 0, reason=LARGE)
+        return Timed([], reason=LARGE)
     number = max(LEAST, min(plan.readings, at_once, MOST))
     samples, inline = [], True
     for _ in range(plan.blocks if plan.readings >= LEAST else 1):

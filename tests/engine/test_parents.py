@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import msgspec
@@ -82,11 +83,22 @@ def test_a_forked_process_measures_the_same_program_with_the_same_evidence(both)
         assert stages[0] == stages[1]
 
 
-def test_siblings_draw_other_numbers(tmp_path):
+def pipes():
+    """Return the pipes that this process has open."""
+    found = set()
+    for file in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # of this very look
+            found.add(os.readlink(file))
+    return {name for name in found if name.startswith("pipe:")}
+
+
+def test_siblings_draw_other_numbers_and_leave_no_pipe_open(tmp_path):
+    before = pipes()
     outcome = sweep([Printing, Drawing], tmp_path, compute=True, first_calls=0)
     one, other = of(outcome, "bad.Drawing")
     assert one.parent == other.parent != ""
     assert one.fingerprint != other.fingerprint
+    assert pipes() == before
 
 
 def test_where_a_fork_is_unsafe_the_reason_is_said(tmp_path):

@@ -256,8 +256,9 @@ NEWER, LONG = encode(record(2, schema=SCHEMA + 1)), b"x" * 20_000 + b"\n"
 
 
 def test_a_path_without_results_gives_an_empty_frame_and_none_says_what_to_do(tmp_path):
-    with pytest.warns(HarnessWarning, match="no results in"):
+    with pytest.warns(HarnessWarning, match="no results in") as said:
         frame = everything(tmp_path)
+    assert said[0].filename == __file__, "the line that asked"
     assert (frame.empty, list(frame.columns)) == (True, list(COLUMNS))
     assert str(frame["started_at"].dtype).endswith("UTC]")
     with pytest.raises(UsageError, match=r"no results at .*nowhere.*Measure with `harness run`"):

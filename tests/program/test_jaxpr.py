@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from harness.program.jaxpr import equations
+from harness.program.jaxpr import equations, opened
 
 X = jax.ShapeDtypeStruct((8,), "float32")
 
@@ -62,6 +62,11 @@ def test_nested_jaxprs_count_with_the_equation_that_holds_them(function, count):
 def test_a_nested_jaxpr_that_is_used_twice_counts_once():
     assert of(lambda x: inner(inner(x))) == 2 + 2
     assert of(lambda x: inner(inner(x)[:4])) > 2 + 2 + 1  # another shape is another jaxpr
+
+
+def test_a_program_that_only_calls_another_is_opened():
+    program = jax.jit(jax.jit(lambda x: jnp.sin(x) * 2)).trace(X).jaxpr
+    assert [one.primitive.name for one in opened(program).jaxpr.eqns] == ["sin", "mul"]
 
 
 def test_branches_and_tuples_of_jaxprs_are_found():

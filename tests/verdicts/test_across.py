@@ -46,6 +46,8 @@ def test_two_machines_are_compared_in_raw_seconds_where_that_is_asked_for():
     assert row["ratio"] == pytest.approx(0.5, rel=0.05)
     assert row["calibrated_ratio"] == pytest.approx(1, rel=0.05)
     assert row["across"] == DIFFERENCE
+    alike = row_of(a, on("b", LARGE, factor=0.5), on=["machine"], across=True)
+    assert alike["calibrated_ratio"] == pytest.approx(0.5, rel=0.05)
     assert row["reason"].startswith("across machines; ")
     for program, said in (("f0", "the program is the same"), ("f1", "program: ")):
         one = on("a", stages=("execute",), fingerprint="f0")

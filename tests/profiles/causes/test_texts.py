@@ -44,7 +44,7 @@ def library(through=""):
 
 
 PROGRAM = events.Function(1, "step", "step", "/home/user/fit.py", 3, "program")
-
+LOOP = events.Function(1, "scan", "scan", PACKAGES + "jax/_src/lax/loops.py", 3, "jax")
 
 X = events.Leaf("x", "float32[4]")
 
@@ -205,6 +205,15 @@ def test_a_static_value_has_a_remedy_that_can_stand_for_it(
     assert sentence in found.sentence
     assert (kinds[0] == "function") == ("a function made anew each time: " in found.sentence)
     assert found.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("ClosedJaxpr", "..."), ("tuple", "({ lambda ; a:f32[]. let in (a,) },)")]
+)
+def test_what_jax_traced_for_its_own_loop_stands_for_a_new_function(kind, value):
+    statics = (events.Static("jaxpr", kind, value, object=number) for number in (1, 2))
+    both = (given(static.object, static) for static in statics)
+    assert second(*both, function=LOOP).kind == "new function object"
 
 
 @pytest.mark.parametrize(
