@@ -105,6 +105,7 @@ def test_one_build_only_and_none_yet(recorded):
 
 
 LIBRARY = events.Frame("/x/site-packages/numpyro/infer/util.py", 5, "init", "library")
+IMPORTED = events.Frame("/x/site-packages/numpyro/__init__.py", 1, "<module>", "library")
 NUMPY = events.Frame("/x/site-packages/numpy/_core/fromnumeric.py", 9, "sum", "library")
 USER = events.Frame("/project/train.py", 44, "main", "program")
 
@@ -123,7 +124,7 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
         lines.append(replace(made, id=n, stack=stack, object=n))
     # Traced inside another function only: no program.
     traced = build(19, 5000, 5001, ("trace", 5000, 5001), function=2)
-    profile = recorded(*lines, replace(traced, stack=2))
+    profile = recorded(*lines, replace(traced, stack=2), kind="new function object")
     library, own, loop = findings(profile)
     assert library.text == "10 small programs outside jit by numpyro: JAX's own `broadcast_in_dim`"
     assert library.place == "called at train.py:44"
@@ -151,9 +152,6 @@ ABSL = (
 def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_itself(
     recorded, around, library
 ):
-    def frame(line, function):
-        return events.Frame("/project/train.py", line, function, "program")
-
     train, accuracy = frame(44, "main"), frame(9, "accuracy")
     of_epochs, predict, jitted = frame(30, "train"), frame(5, "predict"), frame(20, "step")
     stacks = [(*around, train, of_epochs, *library, accuracy)]
@@ -166,7 +164,81 @@ def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_its
     found = findings(recorded(*lines))
     small = next(finding for finding in found if "small programs" in finding.text)
     named = "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
-    assert small.remedy.startswith("Make arrays with NumPy" if library else named)
+    assert small.remedy.startswith(named)
+
+
+def frame(line, function):
+    """A line of the program."""
+    return events.Frame("/project/train.py", line, function, "program")
+
+
+def small_programs(recorded, *calls, **changed):
+    """Return the findings of programs of `broadcast_in_dim`, a call stack each."""
+    lines = []
+    for n, frames in enumerate(calls, 1):
+        made = compiled(1, each=20, begin=1000 + 20 * n, function=2)[0]
+        lines += [
+            events.Stack(n + 1, frames),
+            replace(made, id=n, stack=n + 1, object=n, **changed),
+        ]
+    return findings(recorded(*lines))
+
+
+def test_a_library_s_programs_are_told_at_the_program_s_own_call_and_its_function_is_to_be_jitted(
+    recorded,
+):
+    """As of a kernel of the program's that tinygp calls when `build` makes a process of it."""
+    build_, kernel = frame(30, "build"), frame(9, "Kernel.evaluate")
+    inner = (frame(44, "main"), build_, LIBRARY, kernel)
+    of_library, own = small_programs(recorded, *[(*inner, LIBRARY)] * 5, *[inner] * 3)
+    assert of_library.place == "called at train.py:30"
+    assert of_library.remedy.startswith(
+        "Jit `build`, which 5 of them are in, or the call, if the library allows that, or let the "
+    )
+    assert own.text.startswith("3 small programs outside jit: ")
+    assert own.remedy.startswith("Jit `build`, which 3 of them are in, if it computes with arrays")
+
+
+def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
+    calls = [
+        (frame(44, "main"), frame(10 * n, f"f{n}")) for n in (1, 2, 3, 4) for _ in range(9 - n)
+    ]
+    (found,) = small_programs(recorded, *calls)
+    assert found.remedy.startswith(
+        "Jit `f1`, `f2` and `f3`, which 21 of them are in, if they compute with arrays alone; "
+    )
+
+
+@pytest.mark.parametrize(
+    ("frames", "changed", "told", "remedy"),
+    [
+        (
+            (USER, IMPORTED, LIBRARY),
+            {},
+            " by numpyro while it is imported: ",
+            "Let the persistent cache keep them for the next run",
+        ),
+        ((USER,), {"parent": 99}, " while others are traced: ", ""),
+        ((USER,), {"derived": 7}, " outside jit: ", "Jit the whole function that is different"),
+    ],
+)
+def test_what_no_call_to_jit_would_spare_has_another_remedy(
+    recorded, frames, changed, told, remedy
+):
+    (found,) = small_programs(recorded, frames, frames, **changed)
+    assert told in found.text
+    assert found.remedy.startswith(remedy)
+    assert bool(found.remedy) == bool(remedy)
+
+
+def test_a_loop_of_python_s_over_an_array_is_told_as_such(recorded):
+    unstack = events.Function(3, "unstack", "unstack", "/x/site-packages/jax/lax.py", 5, "jax")
+    own = replace(compiled(1, each=500, function=3)[0], stack=2)
+    library = replace(compiled(1, each=500, begin=5000, function=3)[0], id=9, stack=3)
+    stacks = events.Stack(2, (USER,)), events.Stack(3, (USER, LIBRARY))
+    (found,) = findings(recorded(unstack, *stacks, own, library))
+    assert found.text == "2 small programs outside jit: JAX's own `unstack`"
+    assert found.remedy.startswith("Python loops over an array of JAX's there: loop over np.as")
 
 
 def test_findings_add_up_to_all_builds(recorded):

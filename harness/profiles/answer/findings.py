@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,10 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.profiles.causes.registry import BLAMELESS, KINDS
-from harness.profiles.causes.words import INSIDE_JIT, OF_LOOPS, eager_remedy
+from harness.profiles.causes.words import (
+    DIFFERENTIATED,
+    INSIDE_JIT,
+    OF_ITERATION,
+    OF_LOOPS,
+    eager_remedy,
+    is_iteration,
+)
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.names import Names, function_text, line_text, package_of
+from harness.profiles.names import Names, frame_text, function_text, line_text, package_of
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, times_text
 
@@ -32,8 +38,8 @@ _PASSING = ("numpy",)
 """Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
-_JIT = "Jit `{name}`, which {what}, if it computes with arrays alone"
-_CALL = "Jit the call, if the library allows that"
+_JIT = "Jit {names}, which {what}, if {they} with arrays alone"
+_CALL = "the call, if the library allows that"
 _KEEP = (
     "let the persistent cache keep them for the next run "
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
@@ -48,8 +54,10 @@ _OWN_SHARE = 0.25
 One that mostly calls others that do (a loop over epochs) is not what to jit.
 """
 
-_SHARE = 0.5
+_SHARE = 0.15
 """Share of small programs' seconds from which a function is named for them."""
+
+_MOST_NAMES = 3
 
 
 @dataclass(frozen=True)
@@ -75,16 +83,16 @@ def verb_of(builds: Sequence[Built]) -> str:
     return next(verb for verb, done in reached.items() if done)
 
 
-def places(builds: Sequence[Built]) -> str:
+def _places(sites: Iterable[str]) -> str:
     """Return the line that most of these builds were asked for from, and how many more there are.
 
     Of a library, where the program's own code is not on the stack.
     """
-    sites = Counter(built.site for built in builds if built.site)
-    if not sites:
+    often = Counter(filter(None, sites))
+    if not often:
         return ""
-    first = sites.most_common(1)[0][0]
-    return first if len(sites) == 1 else f"{first} and {len(sites) - 1} more"
+    first = often.most_common(1)[0][0]
+    return first if len(often) == 1 else f"{first} and {len(often) - 1} more"
 
 
 def findings(profile: Recorded) -> list[Finding]:
@@ -140,7 +148,7 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
     remedy = dearest.cause.remedy
     if remedy and (remaining := KINDS[dearest.cause.kind].remaining):
         remedy = f"{remedy} {remaining(dearest.values)}".rstrip()
-    return Finding(seconds_of(builds), text, remedy, places(builds))
+    return Finding(seconds_of(builds), text, remedy, _places(built.site for built in builds))
 
 
 def _why(group: BuildGroup) -> str:
@@ -170,7 +178,7 @@ def _first(group: BuildGroup, names: Names) -> Finding:
         how = counted(count, "build") + " ahead of time"
     name = names.of(group.function)
     text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
-    return Finding(group.seconds, text, "", places(group.builds))
+    return Finding(group.seconds, text, "", _places(built.site for built in group.builds))
 
 
 def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
@@ -178,21 +186,35 @@ def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
 
     One that took `dear` seconds is a finding of its own, and so is a loop or branch (`scan`,
     `while`, `cond`) with functions in it. Small programs are one finding for each caller: the
-    program itself, or a library.
+    program itself, or a library; and for what has another remedy.
     """
     found: dict[tuple[str, str, str], list[Built]] = {}
     enclosing = Enclosing(builds)
     for built in builds:
         if not built.eager:
             continue
-        through = built.function.through
-        if not through and built.build_ns / 1e9 >= max(dear, _LARGE_S):
-            yield _large(built, _caller_of(built), enclosing)
+        caller, through, name = _caller_of(built), built.function.through, ""
+        if caller and any(f.origin == "library" and f.function == "<module>" for f in built.frames):
+            through, name = "", _IMPORTED
+        elif through:
+            name = built.function.name
+        elif is_iteration(built):
+            name, caller = _ITERATION, ""
+        elif built.line.parent:
+            name = _TRACED
+        elif built.build_ns / 1e9 >= max(dear, _LARGE_S):
+            yield _large(built, caller, enclosing)
             continue
-        key = _caller_of(built), through, built.function.name if through else ""
-        found.setdefault(key, []).append(built)
-    for (caller, through, _), several in found.items():
-        yield _loop(several, caller) if through else _small(several, caller, enclosing)
+        found.setdefault((caller, through, name), []).append(built)
+    for (caller, through, name), several in found.items():
+        if through:
+            yield _loop(several, caller, enclosing)
+        else:
+            yield _small(several, caller, name, enclosing)
+
+
+_ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " while it is imported"
+"""Small programs that are told apart: by what loops over arrays, and by when they run."""
 
 
 def _caller_of(built: Built) -> str:
@@ -209,36 +231,58 @@ def _caller_of(built: Built) -> str:
 def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
     by = f" by {caller}" if caller else ""
     text = f"JAX's `{built.function.name}` was {verb_of([built])} outside jit{by}"
+    if caller:
+        return Finding(
+            seconds_of([built]), text, _library_remedy([built], enclosing), enclosing.site_of(built)
+        )
     remedy, name = eager_remedy(built), enclosing.name_of(built)
     if remedy == INSIDE_JIT and name:
-        remedy = f"{_JIT.format(name=name, what='it is in')}."
+        remedy = f"{_jit_text([name], 'it is in')}."
     return Finding(seconds_of([built]), text, remedy, built.site)
 
 
-def _small(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding:
+def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing) -> Finding:
     count = sum(built.times("compile") for built in builds)
     names = Counter(built.function.name for built in builds)
     some = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
     some += "…" * (len(names) > 3)
-    by = f" by {caller}" if caller else ""
+    when = "" if kind == _ITERATION else kind
+    by = (f" by {caller}" if caller else "") + when
     what = f"{counted(count, 'small program')} outside jit{by}"
     if not count:
         what = f"functions {verb_of(builds)} for others{by}"
     text = f"{what}: JAX's own {some}"
-    sites = Counter(built.site for built in builds if built.site)
-    place = sites.most_common(1)[0][0] if sites else ""
-    if place and (caller or len(sites) > 1):
-        place = f"{'most ' if len(sites) > 1 else ''}{'called ' if caller else ''}at {place}"
-    remedy = _library_remedy(builds) if caller else _OWN
-    if not caller:
-        name, inside = enclosing.of_most(builds)
-        if inside > 1:
+    sites = Counter(enclosing.site_of(built) if caller else built.site for built in builds)
+    place, several = sites.most_common(1)[0][0], len(sites) > 1
+    if place and (caller or several):
+        place = f"{'most ' if several else ''}{'called ' if caller else ''}at {place}"
+    if kind == _ITERATION:
+        remedy = OF_ITERATION
+    elif kind == _TRACED:
+        remedy = ""
+    elif kind == _IMPORTED:
+        remedy = f"{_KEEP[0].upper()}{_KEEP[1:]}."
+    elif caller:
+        remedy = _library_remedy(builds, enclosing)
+    else:
+        inside, called = enclosing.of_most(builds)
+        derived = seconds_of([built for built in builds if built.line.derived])
+        remedy = _OWN if derived < seconds_of(builds) / 2 else DIFFERENTIATED
+        if called:
             which = f"{inside:,} of them are in"
-            remedy = f"{_JIT.format(name=name, what=which)}; make other arrays with NumPy."
-    return Finding(seconds_of(builds), text, remedy if count > 1 else "", place)
+            remedy = f"{_jit_text(called, which)}; make other arrays with NumPy."
+    return Finding(seconds_of(builds), text, remedy if count > (kind != _ITERATION) else "", place)
 
 
-def _loop(builds: Sequence[Built], caller: str) -> Finding:
+def _jit_text(names: Sequence[str], what: str) -> str:
+    several = len(names) > 1
+    quoted = [f"`{name}`" for name in names]
+    told = f"{', '.join(quoted[:-1])} and {quoted[-1]}" if several else quoted[0]
+    they = "they compute" if several else "it computes"
+    return _JIT.format(names=told, what=what, they=they)
+
+
+def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding:
     function = builds[0].function
     given = list(dict.fromkeys(_given(function.through, builds[0].process.started.cwd)))
     of = f" of {', '.join(given)}" if given else ""
@@ -249,8 +293,9 @@ def _loop(builds: Sequence[Built], caller: str) -> Finding:
         done += f" {times_text(len(builds))}"
         if len(objects) == len(builds):
             done += ": each time with a new function object"
-    remedy = _library_remedy(builds) if caller else OF_LOOPS
-    return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", places(builds))
+    remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS
+    sites = [enclosing.site_of(built) if caller else built.site for built in builds]
+    return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", _places(sites))
 
 
 def _given(through: str, folder: str) -> Iterator[str]:
@@ -262,43 +307,58 @@ def _given(through: str, folder: str) -> Iterator[str]:
             yield f"`{name}` ({line_text(file, int(line) if line.isdigit() else 0, folder)})"
 
 
-def _library_remedy(builds: Sequence[Built]) -> str:
+def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
+    inside, called = enclosing.of_most(builds)
+    what = f"`{called[0]}`, which {inside:,} of them are in, or {_CALL}" if called[:1] else _CALL
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
-    return f"{_CALL}, or {_KEEP}." if unwritten else f"{_CALL}."
+    return f"Jit {what}, or {_KEEP}." if unwritten else f"Jit {what}."
 
 
 class Enclosing:
     """Tells the outermost function to jit.
 
-    Nothing is jitted below it so far, and programs outside jit are built by its own lines.
+    Nothing is jitted below it so far, and programs outside jit are built by its own lines, or by
+    what they call of a library.
     """
 
-    def __init__(self, builds: Iterable[Built]) -> None:
+    def __init__(self, builds: Sequence[Built]) -> None:
+        self._libraries = {_caller_of(built) for built in builds if built.eager} - {""}
+        """Those that call JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
         self._jits: set[_Key] = set()
         """Functions that something jitted was called from."""
         within: Counter[_Key] = Counter()
         own: Counter[_Key] = Counter()
         for built in builds:
-            keys = list(dict.fromkeys(map(_key, _program(built))))
+            keys = list(dict.fromkeys(map(_key, self._own(built))))
             if not built.eager:
                 self._jits.update(keys)
-            else:
+            elif keys:
                 within.update(keys)
-                own.update([_key(built.call_site)])
+                own.update([keys[-1]])
         self._compute = {key for key in within if own[key] >= _OWN_SHARE * within[key]}
+
+    def _own(self, built: Built) -> list[Frame]:
+        """Return the program's frames up to its first call of a library that calls JAX."""
+        found = []
+        for frame in built.frames:
+            if frame.origin == "program":
+                found.append(frame)
+            elif package_of(frame.file) in self._libraries:
+                break
+        return found
 
     def name_of(self, built: Built) -> str:
         """Return the name of the function to jit, empty where there is none."""
-        for frame in _program(built):
+        for frame in self._own(built):
             key, name = _key(frame), frame.function.rpartition(".")[2]
             if key in self._compute and key not in self._jits and not _runs_once(name):
                 return name
         return ""
 
-    def of_most(self, builds: Iterable[Built]) -> tuple[str, int]:
-        """Return the function that takes most of these builds' time, and how many are in it.
+    def of_most(self, builds: Iterable[Built]) -> tuple[int, list[str]]:
+        """Return the few functions that take most of these builds' time, the dearest first.
 
-        The name is empty where they are scattered.
+        Before them, how many are in them; none are named that only one is in.
         """
         counts: Counter[str] = Counter()
         seconds: Counter[str] = Counter()
@@ -306,22 +366,15 @@ class Enclosing:
             name = self.name_of(built)
             seconds[name] += built.build_ns
             counts[name] += built.times("compile")
-        named = [name for name in seconds if name]
-        best = max(named, key=lambda name: seconds[name], default="")
-        if not best or seconds[best] < _SHARE * seconds.total():
-            return "", 0
-        return best, counts[best]
+        least = _SHARE * seconds.total()
+        named = [name for name, ns in seconds.most_common() if name and ns >= least]
+        named = [name for name in named if counts[name] > 1][:_MOST_NAMES]
+        return sum(counts[name] for name in named), named
 
-
-def _program(built: Built) -> Iterator[Frame]:
-    """Yield the program's first frames: pytest and the like stand around them, libraries below.
-
-    Where a library stands between a file and its `main` (absl's `app.run(main)`), what is below it.
-    """
-    names = [frame.function if frame.origin == "program" else "" for frame in built.frames]
-    frames = built.frames[names.index("main") :] if "main" in names else built.frames
-    begun = itertools.dropwhile(lambda frame: frame.origin != "program", frames)
-    return itertools.takewhile(lambda frame: frame.origin == "program", begun)
+    def site_of(self, built: Built) -> str:
+        """Return the program's own line that called the library, `train.py:88`."""
+        own = self._own(built)
+        return frame_text(own[-1], built.process.started.cwd) if own else built.site
 
 
 def _key(frame: Frame) -> _Key:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.causes import new_function_object
 from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import CacheUse, cache_use, damage, function_key, unexplained
 from harness.profiles.names import shortened
@@ -92,7 +93,7 @@ def _block(finding: Finding, width: int, with_remedy: bool) -> list[str]:
         )
 
     texts = wrapped(f"{finding.text}, {finding.place}" if finding.place else finding.text, 3)
-    texts += wrapped(finding.remedy if with_remedy else "", 2)
+    texts += wrapped(finding.remedy if with_remedy else "", 3)
     return [_seconds(finding.seconds) + texts[0], *(" " * _MARGIN + text for text in texts[1:])]
 
 
@@ -149,7 +150,8 @@ def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     took: Counter[str] = Counter()
     for built in profile.builds:
         cause = profile.cause_of(built)
-        if built.eager and (not built.function.through or cause.kind in BLAMELESS):
+        is_loop = built.function.through and cause.kind == new_function_object.CAUSE.name
+        if built.eager and not is_loop:
             what = "eager"
         elif cause.kind in BLAMELESS:
             what = "first"

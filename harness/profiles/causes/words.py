@@ -224,10 +224,23 @@ INSIDE_JIT = "Do it inside the jitted function, or build small arrays with numpy
 """What to do about one operation, where it is not known which function to jit."""
 
 
+DIFFERENTIATED = "Jit the whole function that is differentiated or batched."
+OF_ITERATION = (
+    "Python loops over an array of JAX's there: loop over np.asarray(array), or hand that on."
+)
+
+
+def is_iteration(built: Built) -> bool:
+    """Return whether it parts an array for Python's `for`: `jax.Array.__iter__`."""
+    return built.eager and built.function.name == "unstack"
+
+
 def eager_remedy(built: Built) -> str:
     """Return what to do about an operation of JAX's that runs by itself."""
     if not built.call_site.file or not built.times("compile"):
         return ""
+    if is_iteration(built):
+        return OF_ITERATION
     library = _running_library(built)
     if library:
         return (
@@ -239,7 +252,7 @@ def eager_remedy(built: Built) -> str:
     if built.function.through:
         return "Jit it once, outside the loop or function that does so, and keep the result."
     if _transformed(built):
-        return "Jit the whole function that is differentiated or batched."
+        return DIFFERENTIATED
     return INSIDE_JIT
 
 
@@ -251,7 +264,7 @@ def library_remedy(built: Built, library: str) -> str:
     return (
         f"{library or 'A library'} makes it, used at {place_text(site)}: make the object that is "
         f"used there once, and use it again; where that changes nothing, {library or 'the library'}"
-        " makes a new one in every call."
+        " makes a new one in every call: jit that call, if it allows that."
     )
 
 

@@ -142,7 +142,9 @@ class _Deciding:
         if derivations is not None and (source := derivations.repeated()):
             return self._causes[source.line.id]
         twin = history.twin(built, aspects)
-        return unexplained.of(built, twin) if twin else first.of(built)
+        if twin is None or not self._cleared_between(twin, built):
+            return first.of(built)  # of the trace that JAX has: in another way than before
+        return unexplained.of(built, twin)
 
     def _nearest(self, built: Built, aspects: Aspects, history: History, top: str) -> Cause:
         """Return what differs from the build that shares most; each has another trace."""
@@ -166,16 +168,19 @@ class _Deciding:
         if built.eager:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)
-        first, last = (
-            bisect_left(self._cleared, at_ns, key=lambda line: line.at_ns)
-            for at_ns in (latest.line.end_ns, built.line.begin_ns)
-        )
-        cleared = self._cleared[first:last]
+        cleared = self._cleared_between(latest, built)
         lost = Lost(built, [entry.built for entry in had], cleared, since, kept)
         for kind in LOSSES:
             if why := kind.explains(lost):
                 return why
         return unexplained.of(built, latest)
+
+    def _cleared_between(self, one: Built, other: Built) -> list[events.Cleared]:
+        begin, end = (
+            bisect_left(self._cleared, at_ns, key=lambda line: line.at_ns)
+            for at_ns in (one.line.end_ns, other.line.begin_ns)
+        )
+        return self._cleared[begin:end]
 
 
 def _function_key(built: Built) -> tuple[str, ...]:
