@@ -238,7 +238,9 @@ def test_a_loop_of_python_s_over_an_array_is_told_as_such(recorded):
     stacks = events.Stack(2, (USER,)), events.Stack(3, (USER, LIBRARY))
     (found,) = findings(recorded(unstack, *stacks, own, library))
     assert found.text == "2 small programs outside jit: JAX's own `unstack`"
-    assert found.remedy.startswith("Python loops over an array of JAX's there: loop over np.as")
+    assert found.remedy.startswith(
+        "Python loops over an array of JAX's there, or unpacks it: give it np.as"
+    )
 
 
 def test_findings_add_up_to_all_builds(recorded):
@@ -303,6 +305,24 @@ def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     assert "4 functions" in text_of(profile)
     assert set(profile.frame("functions")["through"]) == {"", "vmap_f, grad_f"}
     assert len(profile.frame("functions")) == 4
+
+
+def test_what_differs_alike_is_to_be_mended_alike(recorded):
+    profile = recorded(*compiled(3))
+    sentence = "`a.b` was x, now y. The same for `a.c` and 1 more. Also: z."
+    for built in profile.builds:
+        profile.causes[built.key] = Cause("weak type", "a.b", "x", "y", sentence, "Give it.")
+    (found,) = findings(profile)
+    assert found.text == "`loss` was compiled 3 times more: `a.b` was x, now y"
+    assert found.remedy == "Give it. The same for `a.c` and 1 more."
+
+
+def test_random_keys_that_are_unpacked_are_no_array_to_loop_over(recorded):
+    unstack = events.Function(3, "unstack", "unstack", "/x/site-packages/jax/lax.py", 5, "jax")
+    given = events.Arguments(9, "x", (events.Leaf("x", "key<fry>[2]"),), ())
+    builds = [replace(one, arguments=9) for one in compiled(2, each=50, function=3)]
+    (found,) = findings(recorded(unstack, given, *builds))
+    assert found.remedy.startswith("Make arrays with NumPy")
 
 
 def test_what_is_wrong_with_the_logs_is_told(tmp_path):

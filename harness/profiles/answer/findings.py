@@ -54,6 +54,8 @@ _OWN_SHARE = 0.25
 One that mostly calls others that do (a loop over epochs) is not what to jit.
 """
 
+_ALIKE = re.compile(r"\. (The same for .*?\.)(?: Also:|$)")
+
 _SHARE = 0.15
 """Share of small programs' seconds from which a function is named for them."""
 
@@ -146,6 +148,8 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
         rest = f" and {len(others) - 2} more" if len(others) > 2 else ""
         text += f"; and {times_text(count)} for {some}{rest}"
     remedy = dearest.cause.remedy
+    if remedy and (alike := _ALIKE.search(dearest.cause.sentence)):
+        remedy = f"{remedy} {alike[1]}"
     if remedy and (remaining := KINDS[dearest.cause.kind].remaining):
         remedy = f"{remedy} {remaining(dearest.values)}".rstrip()
     return Finding(seconds_of(builds), text, remedy, _places(built.site for built in builds))

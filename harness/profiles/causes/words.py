@@ -226,13 +226,15 @@ INSIDE_JIT = "Do it inside the jitted function, or build small arrays with numpy
 
 DIFFERENTIATED = "Jit the whole function that is differentiated or batched."
 OF_ITERATION = (
-    "Python loops over an array of JAX's there: loop over np.asarray(array), or hand that on."
+    "Python loops over an array of JAX's there, or unpacks it: give it np.asarray(array) for that."
 )
 
 
 def is_iteration(built: Built) -> bool:
-    """Return whether it parts an array for Python's `for`: `jax.Array.__iter__`."""
-    return built.eager and built.function.name == "unstack"
+    """Return whether it parts an array for Python's `for`, `jax.Array.__iter__`: no random keys."""
+    given = built.arguments.leaves if built.arguments is not None else ()
+    keys = any(leaf.aval.startswith("key<") for leaf in given)
+    return built.eager and built.function.name == "unstack" and not keys
 
 
 def eager_remedy(built: Built) -> str:
