@@ -172,16 +172,14 @@ def frame(line, function):
     return events.Frame("/project/train.py", line, function, "program")
 
 
-def small_programs(recorded, *calls, **changed):
+def small_programs(recorded, *calls, kind="first", **changed):
     """Return the findings of programs of `broadcast_in_dim`, a call stack each."""
-    lines = []
+    stacks = {frames: n for n, frames in enumerate(dict.fromkeys(calls), 2)}
+    lines = [events.Stack(n, frames) for frames, n in stacks.items()]
     for n, frames in enumerate(calls, 1):
         made = compiled(1, each=20, begin=1000 + 20 * n, function=2)[0]
-        lines += [
-            events.Stack(n + 1, frames),
-            replace(made, id=n, stack=n + 1, object=n, **changed),
-        ]
-    return findings(recorded(*lines))
+        lines.append(replace(made, id=n, stack=stacks[frames], object=n, **changed))
+    return findings(recorded(*lines, kind=kind))
 
 
 def test_a_library_s_programs_are_told_at_the_program_s_own_call_and_its_function_is_to_be_jitted(
@@ -229,6 +227,14 @@ def test_what_no_call_to_jit_would_spare_has_another_remedy(
     assert told in found.text
     assert found.remedy.startswith(remedy)
     assert bool(found.remedy) == bool(remedy)
+
+
+@pytest.mark.parametrize(("kind", "told"), [("shape", True), ("dtype", False)])
+def test_what_is_built_for_ever_other_shapes_is_told(recorded, kind, told):
+    (found,) = small_programs(recorded, *[(USER,)] * 4, (frame(9, "main"),), kind=kind)
+    assert told == found.remedy.startswith("Built again for other shapes, up to 3 at one call: pad")
+    (found,) = small_programs(recorded, *[(USER, frame(n, "f")) for n in range(4)], kind=kind)
+    assert "other shapes" not in found.remedy
 
 
 def test_a_loop_of_python_s_over_an_array_is_told_as_such(recorded):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.profiles.causes import shape
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import (
     DIFFERENTIATED,
@@ -60,6 +61,9 @@ _SHARE = 0.15
 """Share of small programs' seconds from which a function is named for them."""
 
 _MOST_NAMES = 3
+
+_MANY = 3
+"""Programs for other shapes of one operation at one call, from which its shapes are told of."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def findings(profile: Recorded) -> list[Finding]:
         some = ", ".join(called[:3]) + "…" * (len(called) > 3)
         text = f"{counted(len(builds), 'first build')} ({some})"
         found.append(Finding(seconds_of(builds), text))
-    found += _eager_findings(profile.builds, dear)
+    found += _eager_findings(profile, dear)
     return sorted(found, key=lambda finding: -finding.seconds)
 
 
@@ -185,7 +189,7 @@ def _first(group: BuildGroup, names: Names) -> Finding:
     return Finding(group.seconds, text, "", _places(built.site for built in group.builds))
 
 
-def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
+def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
     """Yield what is worth saying of those builds that are of JAX's own functions.
 
     One that took `dear` seconds is a finding of its own, and so is a loop or branch (`scan`,
@@ -193,8 +197,8 @@ def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
     program itself, or a library; and for what has another remedy.
     """
     found: dict[tuple[str, str, str], list[Built]] = {}
-    enclosing = Enclosing(builds)
-    for built in builds:
+    enclosing = Enclosing(profile.builds)
+    for built in profile.builds:
         if not built.eager:
             continue
         caller, through, name = _caller_of(built), built.function.through, ""
@@ -214,7 +218,8 @@ def _eager_findings(builds: Sequence[Built], dear: float) -> Iterator[Finding]:
         if through:
             yield _loop(several, caller, enclosing)
         else:
-            yield _small(several, caller, name, enclosing)
+            one = _small(several, caller, name, enclosing)
+            yield replace(one, remedy=_of_sizes(several, profile) + one.remedy)
 
 
 _ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " while it is imported"
@@ -276,6 +281,16 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
             which = f"{inside:,} of them are in"
             remedy = f"{_jit_text(called, which)}; make other arrays with NumPy."
     return Finding(seconds_of(builds), text, remedy if count > (kind != _ITERATION) else "", place)
+
+
+def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
+    """Return that half of the programs are of calls that were made for many shapes; "" if not."""
+    shaped = [built for built in builds if profile.cause_of(built).kind == shape.CAUSE.name]
+    often = Counter((built.function.name, built.line.stack) for built in shaped)
+    again = [count for count in often.values() if count >= _MANY]
+    if 2 * sum(again) < len(builds):
+        return ""
+    return f"Built again for other shapes, up to {max(again)} at one call: pad to few sizes. "
 
 
 def _jit_text(names: Sequence[str], what: str) -> str:
