@@ -184,9 +184,9 @@ def inside(kernels=(), folding_s=0.0):
     ("function", "line", "says"),
     [
         (nothing, 0, None),
-        (with_sums, 3, "60 of 60 equations stand there 10 times over"),
+        (with_sums, 2, "60 of 60 equations stand there 10 times over"),
         (two_layers, 0, None),
-        (loop, 3, "40 of 40 equations stand there 20 times over"),
+        (loop, 2, "40 of 40 equations stand there 20 times over"),
         (unrolled, 1, "a scan is unrolled by 16"),
         (sort, 1, "a sort of 12 arrays by 10 of them"),
     ],

@@ -75,6 +75,8 @@ class _Node:
     seconds: float = 0.0
     spans: int = 0
     """From one call or return to the next; `seconds` is their sum."""
+    made: dict[int, object] = field(default_factory=dict)
+    """Where the equations of a primitive were made, each once."""
     inside: dict[tuple[str, str, int], _Node] = field(default_factory=dict)
 
     def under(self, name: str, file: str = "", line: int = 0) -> _Node:
@@ -141,7 +143,9 @@ class _Level:
                 place = codes.place(self.frame.f_code, at)
                 self.path = (*self.outer, place)
                 self.node = self.parent.under(*place)
-                self._turn(id(self.node))
+                if id(self.node) not in self.seen:
+                    self.seen.add(id(self.node))
+                    self.node.count += 1
             elif self.around:
                 self._equation(self.frame.f_locals.get(_EQUATION_NAME), codes)
         return self.node
@@ -166,12 +170,9 @@ class _Level:
             self.node = self.node.under(*place)
         self.path = base.path + path[known:]
         self.node = self.node.under(str(equation.primitive))
-        self._turn(id(equation))
-
-    def _turn(self, of: int) -> None:
-        if of not in self.seen:
-            self.seen.add(of)
-            self.node.count += 1
+        # Several parts of JAX look at an equation, some at a copy, which has its traceback.
+        self.node.made[id(about.traceback)] = about.traceback
+        self.node.count = len(self.node.made)
 
 
 def made_at(traceback: Any) -> tuple[_Place, ...]:

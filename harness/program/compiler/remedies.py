@@ -6,7 +6,7 @@ Where the harness can write the same program with a remedy by itself, that can b
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.inside import Inside, Remedy
+from harness.program.compiler.loops import LEAST_TURNS, written_out
 from harness.program.compiler.rolled import rolled
 from harness.program.compiler.tree import FOLDING
 from harness.program.jaxpr import bound, every, nested, opened
@@ -23,7 +24,6 @@ LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that something must have to be told."""
 
 LEAST_BYTES = 2**20
-LEAST_TURNS = 8
 
 _KERNELS = {
     "sort": "sort fewer keys at once, or sort one array and take the others by its indices",
@@ -101,37 +101,19 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
         if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
             cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
             yield TriableRemedy(Remedy(cause, _line(one), _KERNELS["sort"]))
-    paths = [made_at(one.source_info.traceback) for one in made]
-    keys = [
-        (path, one.primitive.name, *(str(var.aval) for var in one.outvars))
-        for path, one in zip(paths, made, strict=True)
-    ]
-    turns = Counter(keys)
-    repeated = [path for path, key in zip(paths, keys, strict=True) if turns[key] >= LEAST_TURNS]
-    if len(repeated) < LEAST_SHARE * len(made):
-        return
-    own = {path[-1] for path in repeated if path}
-    # One operation that a line needs often is no loop: of that all that is in a turn is repeated.
-    if not own or len(repeated) < 0.75 * sum(path[-1] in own for path in paths if path):
-        return
-    places = [(place, n) for path in repeated for n, place in enumerate(dict.fromkeys(path))]
-    lines = Counter(place for place, _ in places)
-    most = min(0.9 * len(repeated), max(lines.values()))
-    depth: Counter[Any] = Counter()
-    for place, n in places:
-        depth[place] += n
-    held = [place for place, count in lines.items() if count >= most]
-    where = max(held, key=lambda place: depth[place] / lines[place])
-    if lines[where] < LEAST_SHARE * len(made):
-        return
-    often = Counter(n for key, n in turns.items() if n >= LEAST_TURNS and where in key[0])
-    remedy = Remedy(
-        f"{lines[where]:,} of {len(made):,} equations stand there "
-        f"{max(sorted(often), key=often.__getitem__)} times over",
-        f"{where[0]} {where[1]}:{where[2]}",
-        "if that is a loop, `jax.lax.scan` or `fori_loop` builds its body once",
-    )
-    yield TriableRemedy(remedy, rolled)
+    variant: Variant | None = rolled
+    for each in written_out(made, LEAST_SHARE * len(made)):
+        name, file, line = each.place
+        cause = f"{each.equations:,} of {len(made):,} equations stand there {each.turns} times over"
+        advice = "`jax.lax.scan` or `fori_loop` builds its body once"
+        if not each.in_loop:
+            advice = f"if that is a loop, {advice}"
+        elif not each.same_shapes:
+            cause += ", of other shapes"
+            advice = f"with arrays of one shape, and a mask, {advice}"
+        usable = variant if each.same_shapes else None
+        yield TriableRemedy(Remedy(cause, f"{name} {file}:{line}", advice), usable)
+        variant = variant if usable is None else None  # it rolls all loops at once
 
 
 def _line(equation: Any) -> str:

@@ -1,0 +1,142 @@
+"""What a program has many times over, and the loop of Python's in the source that wrote it so."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from harness.program.compiler.callers import made_at
+
+LEAST_TURNS = 8
+"""Fewer turns are no loop."""
+
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+_Place = tuple[str, str, int]
+"""Function, file and line."""
+
+
+class WrittenOut(NamedTuple):
+    """Equations that one place of the source has put into the program again and again."""
+
+    equations: int
+    turns: int
+    place: _Place
+    """Of the loop, or of what most of the equations are called from."""
+    in_loop: bool
+    """Whether the source has a loop there."""
+    same_shapes: bool
+    """Whether each turn works on arrays of the same shapes."""
+
+
+class _Equation(NamedTuple):
+    path: tuple[_Place, ...]
+    """The user's lines that made it, the outermost first."""
+    at: tuple[Hashable, ...]
+    """Its primitive, and the instructions that made it: in a loop the same in each turn."""
+    shapes: tuple[str, ...]
+
+
+def written_out(equations: Sequence[Any], least: float) -> list[WrittenOut]:
+    """Return what is written out at least :data:`LEAST_TURNS` times, the most equations first.
+
+    Args:
+        equations: all of a program, those inside of others as well.
+        least: how many equations must be of one place.
+    """
+    loops: dict[_Place, list[_Equation]] = defaultdict(list)
+    others: dict[int, _Equation] = {}  # of what is jitted, and called at several places, once
+    for each in equations:
+        trace = each.source_info.traceback
+        shapes = tuple(str(var.aval) for var in each.outvars)
+        one = _Equation(made_at(trace), (each.primitive.name, *_instructions(trace)), shapes)
+        loop = next((found for found in map(_loop, one.path[::-1]) if found), None)
+        if loop:
+            loops[loop].append(one)
+        elif one.path:
+            others[id(each)] = one
+    found = [*_called(list(others.values()))]
+    for loop, inside in loops.items():
+        same = _turns((one.at, one.shapes) for one in inside)
+        turns = max(same, _turns(one.at for one in inside))
+        found.append(WrittenOut(len(inside), turns, loop, True, same >= LEAST_TURNS))
+    found = [one for one in found if one.turns >= LEAST_TURNS and one.equations >= least]
+    return sorted(found, key=lambda one: -one.equations)
+
+
+def _turns(keys: Iterable[Hashable]) -> int:
+    """Return how often most things are there, the least where as many are there more often.
+
+    A gradient has some of them several times in each turn.
+    """
+    often = Counter(Counter(keys).values())
+    return max(sorted(often), key=often.__getitem__, default=0)
+
+
+def _instructions(traceback: Any) -> tuple[Hashable, ...]:
+    if traceback is None:
+        return ()
+    codes, instructions = traceback.raw_frames()
+    return (*map(id, codes), *instructions)
+
+
+def _called(equations: Sequence[_Equation]) -> Iterator[WrittenOut]:
+    """Yield the innermost line that most are called from, of what no loop in a source has made."""
+    often = Counter((one.at, one.shapes) for one in equations)
+    again = [one for one in equations if often[one.at, one.shapes] >= LEAST_TURNS]
+    lines = Counter(place for one in again for place in dict.fromkeys(one.path))
+    depth: Counter[_Place] = Counter()
+    for one in again:
+        depth.update({place: n for n, place in enumerate(dict.fromkeys(one.path))})
+    most = 0.9 * max(lines.values(), default=0)
+    held = [place for place, count in lines.items() if count >= most]
+    if held:
+        where = max(held, key=lambda place: depth[place] / lines[place])
+        turns = _turns((one.at, one.shapes) for one in again if where in one.path)
+        yield WrittenOut(lines[where], turns, where, False, True)
+
+
+def _loop(place: _Place) -> _Place | None:
+    """Return the loop that a line of a function stands in; None where it stands in none.
+
+    What stands in a lambda is of the loop that the function around it stands in.
+    """
+    function, file, line = place
+    if function.endswith("<lambda>"):
+        return None
+    around = [(first, last, begin) for first, last, begin in _loops(file) if first <= line <= last]
+    begin = max(around, default=(0, 0, 0))[2]
+    return (function, file, begin) if begin else None
+
+
+@functools.lru_cache(maxsize=64)
+def _loops(file: str) -> list[tuple[int, int, int]]:
+    """Return the first and last line of each body of a loop in a file, and the loop's line.
+
+    That of a function is among them, with 0: what is in it runs when it is called.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.For()
+                | ast.AsyncFor()
+                | ast.While()
+                | ast.FunctionDef()
+                | ast.AsyncFunctionDef()
+            ):
+                begin = 0 if isinstance(node, _FUNCTIONS) else node.lineno
+                found.append((node.body[0].lineno, node.body[-1].end_lineno or 0, begin))
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                found.append((node.lineno, node.end_lineno or 0, node.lineno))
+    return found
