@@ -81,8 +81,9 @@ def _remedy(remedy: Remedy, inside: Inside) -> str:
     said += f". Remedy: {remedy.advice}"
     if remedy.saved_s is not None:
         part = remedy.saved_s / inside.wall_s
-        saved = f"saves {seconds_text(remedy.saved_s)} ({_percent(part)})"
-        said += f"; tried: it {saved if part > LEAST_SAVED else 'saves nothing here'}"
+        saved = f"tried: it saves {seconds_text(remedy.saved_s)} ({_percent(part)})"
+        nothing = "tried, as far as the program can be rewritten by itself: it saves nothing here"
+        said += f"; {saved if part > LEAST_SAVED else nothing}"
     return f"{said}."
 
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from harness.program.compiler.callers import made_at
+from harness.program.jaxpr import nested
 
 LEAST_TURNS = 8
 """Fewer turns are no loop."""
@@ -35,39 +36,68 @@ class WrittenOut(NamedTuple):
     """Whether each turn works on arrays of the same shapes."""
 
 
-class _Equation(NamedTuple):
+class Placed(NamedTuple):
+    """An equation, and what made it."""
+
+    equation: Any
     path: tuple[_Place, ...]
-    """The user's lines that made it, the outermost first."""
-    at: tuple[Hashable, ...]
-    """Its primitive, and the instructions that made it: in a loop the same in each turn."""
-    shapes: tuple[str, ...]
+    """The user's lines, the outermost first."""
+    at: int
+    """Stands for its primitive and the instructions: in a loop they are the same in each turn."""
+
+    @property
+    def line(self) -> str:
+        """Return its innermost line of the user's, `step train.py:8`; empty where none is known."""
+        return text_of(self.path[-1]) if self.path else ""
 
 
-def written_out(equations: Sequence[Any], least: float) -> list[WrittenOut]:
+def text_of(place: _Place) -> str:
+    """Return a place as text: `step train.py:8`."""
+    function, file, line = place
+    return f"{function} {file}:{line}"
+
+
+def placed(jaxpr: Any, path: tuple[_Place, ...] = (), at: int = 0) -> Iterator[Placed]:
+    """Yield all equations, those that a jitted function holds at each call of it."""
+    for each in getattr(jaxpr, "jaxpr", jaxpr).eqns:
+        trace = each.source_info.traceback
+        codes, instructions = trace.raw_frames() if trace is not None else ((), ())
+        own_at = hash((at, each.primitive.name, *map(id, codes), *instructions))
+        own = made_at(trace)
+        # JAX's tracebacks begin where the jaxpr does, or where the program does.
+        one = Placed(each, own if own[:1] == path[:1] else (*path, *own), own_at)
+        yield one
+        for value in each.params.values():
+            for inside in nested(value):
+                yield from placed(inside, one.path, own_at)
+
+
+def written_out(equations: Sequence[Placed], least: float) -> list[WrittenOut]:
     """Return what is written out at least :data:`LEAST_TURNS` times, the most equations first.
 
     Args:
-        equations: all of a program, those inside of others as well.
+        equations: all of a program.
         least: how many equations must be of one place.
     """
-    loops: dict[_Place, list[_Equation]] = defaultdict(list)
-    others: dict[int, _Equation] = {}  # of what is jitted, and called at several places, once
-    for each in equations:
-        trace = each.source_info.traceback
-        shapes = tuple(str(var.aval) for var in each.outvars)
-        one = _Equation(made_at(trace), (each.primitive.name, *_instructions(trace)), shapes)
+    loops: dict[_Place, list[Placed]] = defaultdict(list)
+    others = []
+    for one in equations:
         loop = next((found for found in map(_loop, one.path[::-1]) if found), None)
         if loop:
             loops[loop].append(one)
         elif one.path:
-            others[id(each)] = one
-    found = [*_called(list(others.values()))]
+            others.append(one)
+    found = [one for one in _called(others) if one.equations >= 0.5 * len(equations)]
     for loop, inside in loops.items():
-        same = _turns((one.at, one.shapes) for one in inside)
+        same = _turns(map(_key, inside))
         turns = max(same, _turns(one.at for one in inside))
         found.append(WrittenOut(len(inside), turns, loop, True, same >= LEAST_TURNS))
     found = [one for one in found if one.turns >= LEAST_TURNS and one.equations >= least]
     return sorted(found, key=lambda one: -one.equations)
+
+
+def _key(one: Placed) -> tuple[Hashable, ...]:
+    return one.at, *(str(var.aval) for var in one.equation.outvars)
 
 
 def _turns(keys: Iterable[Hashable]) -> int:
@@ -79,17 +109,10 @@ def _turns(keys: Iterable[Hashable]) -> int:
     return max(sorted(often), key=often.__getitem__, default=0)
 
 
-def _instructions(traceback: Any) -> tuple[Hashable, ...]:
-    if traceback is None:
-        return ()
-    codes, instructions = traceback.raw_frames()
-    return (*map(id, codes), *instructions)
-
-
-def _called(equations: Sequence[_Equation]) -> Iterator[WrittenOut]:
+def _called(equations: Sequence[Placed]) -> Iterator[WrittenOut]:
     """Yield the innermost line that most are called from, of what no loop in a source has made."""
-    often = Counter((one.at, one.shapes) for one in equations)
-    again = [one for one in equations if often[one.at, one.shapes] >= LEAST_TURNS]
+    often = Counter(map(_key, equations))
+    again = [one for one in equations if often[_key(one)] >= 2 * LEAST_TURNS]
     lines = Counter(place for one in again for place in dict.fromkeys(one.path))
     depth: Counter[_Place] = Counter()
     for one in again:
@@ -98,7 +121,7 @@ def _called(equations: Sequence[_Equation]) -> Iterator[WrittenOut]:
     held = [place for place, count in lines.items() if count >= most]
     if held:
         where = max(held, key=lambda place: depth[place] / lines[place])
-        turns = _turns((one.at, one.shapes) for one in again if where in one.path)
+        turns = _turns(_key(one) for one in again if where in one.path)
         yield WrittenOut(lines[where], turns, where, False, True)
 
 

@@ -5,6 +5,7 @@ Where the harness can write the same program with a remedy by itself, that can b
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.inside import Inside, Remedy
-from harness.program.compiler.loops import LEAST_TURNS, written_out
+from harness.program.compiler.loops import LEAST_TURNS, placed, text_of, written_out
 from harness.program.compiler.rolled import rolled
 from harness.program.compiler.tree import FOLDING
 from harness.program.jaxpr import bound, every, nested, opened
@@ -24,6 +25,7 @@ LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that something must have to be told."""
 
 LEAST_BYTES = 2**20
+MOST_EQUATIONS = 200_000
 
 _KERNELS = {
     "sort": "sort fewer keys at once, or sort one array and take the others by its indices",
@@ -52,6 +54,7 @@ def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
     `jaxpr` is the `ClosedJaxpr` that was compiled.
     """
     found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(jaxpr, inside)]
+    found = [*{(one.remedy.cause, one.remedy.line): one for one in found[::-1]}.values()]
     return sorted(found, key=lambda one: one.remedy.worth_s(), reverse=True)
 
 
@@ -92,18 +95,18 @@ def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
 
 def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
     """Yield what is written out many times over: in a loop of Python's, a scan, or a sort."""
-    made = list(every(jaxpr))
+    made = list(itertools.islice(placed(jaxpr), MOST_EQUATIONS))
     for one in made:
-        turns = one.params.get("unroll", 1)
-        if one.primitive.name == "scan" and turns is not True and turns >= LEAST_TURNS:
+        name, params = one.equation.primitive.name, one.equation.params
+        turns = params.get("unroll", 1)
+        if name == "scan" and turns is not True and turns >= LEAST_TURNS:
             cause, advice = f"a scan is unrolled by {turns}", "give it a smaller `unroll`"
-            yield TriableRemedy(Remedy(cause, _line(one), advice), not_unrolled)
-        if one.primitive.name == "sort" and len(one.invars) >= LEAST_TURNS:
-            cause = f"a sort of {len(one.invars)} arrays by {one.params['num_keys']} of them"
-            yield TriableRemedy(Remedy(cause, _line(one), _KERNELS["sort"]))
+            yield TriableRemedy(Remedy(cause, one.line, advice), not_unrolled)
+        if name == "sort" and len(one.equation.invars) >= LEAST_TURNS:
+            cause = f"a sort of {len(one.equation.invars)} arrays by {params['num_keys']} of them"
+            yield TriableRemedy(Remedy(cause, one.line, _KERNELS["sort"]))
     variant: Variant | None = rolled
     for each in written_out(made, LEAST_SHARE * len(made)):
-        name, file, line = each.place
         cause = f"{each.equations:,} of {len(made):,} equations stand there {each.turns} times over"
         advice = "`jax.lax.scan` or `fori_loop` builds its body once"
         if not each.in_loop:
@@ -112,7 +115,7 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
             cause += ", of other shapes"
             advice = f"with arrays of one shape, and a mask, {advice}"
         usable = variant if each.same_shapes else None
-        yield TriableRemedy(Remedy(cause, f"{name} {file}:{line}", advice), usable)
+        yield TriableRemedy(Remedy(cause, text_of(each.place), advice), usable)
         variant = variant if usable is None else None  # it rolls all loops at once
 
 

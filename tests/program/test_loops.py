@@ -1,0 +1,123 @@
+"""Loops of Python's that write a program out are found in the source, and nothing else is."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from harness.program.compiler.loops import placed, written_out
+
+X = jax.ShapeDtypeStruct((16,), "float32")
+
+
+def found(function):
+    """Return what is written out: equations, turns, the line in the function, and two marks."""
+    equations = list(placed(jax.jit(function).trace(X).jaxpr))
+    first = function.__code__.co_firstlineno
+    return [
+        (one.equations, one.turns, one.place[2] - first, one.in_loop, one.same_shapes)
+        for one in written_out(equations, 0.1 * len(equations))
+    ]
+
+
+def two_loops(x):
+    for _ in range(10):
+        y = jnp.sin(x)
+        x = y * 2
+    left = 11
+    while left := left - 1:
+        x = jnp.exp(x) - 1
+    return x
+
+
+@jax.jit
+def block(x):
+    return jnp.tanh(x) * 3
+
+
+def of_a_jitted_body(x):
+    for _ in range(9):
+        x = block(x)
+    return x
+
+
+def comprehension(x):
+    return sum([jnp.sin(x + number) for number in range(8)])
+
+
+def of_other_shapes(x):
+    for number in range(1, 12):
+        x = x.at[:number].add(jnp.sin(x[:number]))
+    return x
+
+
+def of_a_library(x):
+    return functools.reduce(lambda y, _: jnp.cos(y) * 2, range(20), x)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (two_loops, [(20, 10, 1, True, True), (20, 10, 5, True, True)]),
+        (of_a_jitted_body, [(27, 9, 1, True, True)]),
+        (of_a_library, [(40, 20, 1, False, True)]),
+    ],
+)
+def test_a_loop_is_told_with_its_line_and_turns(function, expected):
+    assert found(function) == expected
+
+
+def test_a_comprehension_is_a_loop():
+    ((_, turns, line, in_loop, _),) = found(comprehension)
+    assert (turns, line, in_loop) == (8, 1, True)
+
+
+def test_turns_of_other_shapes_are_told_as_such():
+    ((_, turns, line, in_loop, same),) = found(of_other_shapes)
+    assert (turns, line, in_loop, same) == (11, 1, True, False)
+
+
+def few_turns(x):
+    for _ in range(7):
+        x = jnp.sin(x) * 2
+    return x
+
+
+def layers(x):
+    for weight in (2.0, 3.0):
+        x = jax.nn.gelu(jax.nn.gelu(x * weight) * weight)
+    return x
+
+
+def slope_of_layers(x):
+    return jax.grad(lambda y: layers(y).sum())(x)
+
+
+def many_calls(x):
+    x = block(block(block(block(x))))
+    return block(block(block(block(x))))
+
+
+def by_hand(x):
+    return x * x * x * x * x * x * x * x * x * x * x
+
+
+def scanned(x):
+    return jax.lax.scan(lambda y, _: (slope_of_layers(y), None), x, None, length=50)[0]
+
+
+@pytest.mark.parametrize(
+    "function", [few_turns, layers, slope_of_layers, many_calls, by_hand, scanned]
+)
+def test_what_no_loop_has_written_is_not_told(function):
+    assert found(function) == []
+
+
+def test_an_equation_of_what_jax_traced_before_has_the_line_of_its_call():
+    def rows(x):
+        return jnp.unique(x.reshape(4, 4), axis=0, size=4)
+
+    equations = placed(jax.jit(rows).trace(X).jaxpr)
+    (line,) = {one.line for one in equations if one.equation.primitive.name == "sort"}
+    assert line.endswith(f"rows {__file__}:{rows.__code__.co_firstlineno + 1}")
