@@ -1,4 +1,4 @@
-"""Programs with one known cost each, where the equations stand that end with `# here`.
+"""Programs with one known cost each, where the equations stand, or the loop, with `# here` behind.
 
 `costs` names what is dear: a stage of JAX's, or a group of the compile.
 """
@@ -40,8 +40,8 @@ class Steps(Planted):
 
     @staticmethod
     def function(x):
-        for _ in range(400):
-            x = jnp.sin(x) + lax.rev(x, (0,))  # here
+        for _ in range(400):  # here
+            x = jnp.sin(x) + lax.rev(x, (0,))
         return x
 
 
@@ -93,8 +93,8 @@ class ManyParameters(Planted):
 
     @staticmethod
     def function(weights, x):
-        for weight in weights:
-            x = x * weight  # here
+        for weight in weights:  # here
+            x = x * weight
         return x
 
 
@@ -107,8 +107,8 @@ class NestedVmap(Planted):
     @staticmethod
     def function(x):
         def one(x):
-            for _ in range(60):
-                x = jnp.where(x > 0, x * 2, jnp.sin(x))  # here
+            for _ in range(60):  # here
+                x = jnp.where(x > 0, x * 2, jnp.sin(x))
             return x
 
         for _ in range(9):
@@ -134,8 +134,8 @@ class Scatters(Planted):
 
     @staticmethod
     def function(x, places):
-        for n in range(200):
-            x = x.at[places[n]].add(1.0)  # here
+        for n in range(200):  # here
+            x = x.at[places[n]].add(1.0)
         return x
 
 
@@ -165,8 +165,8 @@ class DeepGradient(Planted):
     @staticmethod
     def function(x):
         def loss(x):
-            for _ in range(250):
-                x = jnp.tanh(x) @ jnp.outer(x, x)  # here
+            for _ in range(250):  # here
+                x = jnp.tanh(x) @ jnp.outer(x, x)
             return x.sum()
 
         return jax.grad(loss)(x)
@@ -177,8 +177,8 @@ class Whiles(Planted):
 
     @staticmethod
     def function(x):
-        for _ in range(80):
-            x = lax.while_loop(lambda x: x.sum() < 10, lambda x: jnp.exp(x)[::-1], x)  # here
+        for _ in range(80):  # here
+            x = lax.while_loop(lambda x: x.sum() < 10, lambda x: jnp.exp(x)[::-1], x)
         return x
 
 
@@ -197,9 +197,9 @@ class Convolutions(Planted):
 
     @staticmethod
     def function(x):
-        for n in range(60):
+        for n in range(60):  # here
             kernel = jnp.full((4, 4, 1 + n % 5, 1 + n % 3), 0.1 * n)
-            x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME")  # here
+            x = lax.conv_general_dilated(x, kernel, (1, 1), "SAME")
         return x
 
 
@@ -215,8 +215,8 @@ class CustomGradients(Planted):
         clipped.defvjp(lambda x: (clipped(x), x), lambda x, g: (g * (jnp.abs(x) < 1),))
 
         def loss(x):
-            for _ in range(120):
-                x = clipped(jnp.sin(x))  # here
+            for _ in range(120):  # here
+                x = clipped(jnp.sin(x))
             return x.sum()
 
         return jax.grad(loss)(x)
@@ -229,10 +229,10 @@ class Remat(Planted):
     def function(x):
         @functools.partial(jax.checkpoint)
         def block(x):
-            return jnp.sin(jnp.cos(x)[::-1].cumsum())  # here
+            return jnp.sin(jnp.cos(x)[::-1].cumsum())
 
         def loss(x):
-            for _ in range(60):
+            for _ in range(60):  # here
                 x = block(x)
             return x.sum()
 
@@ -244,8 +244,8 @@ class Transforms(Planted):
 
     @staticmethod
     def function(x):
-        for _ in range(100):
-            x = jnp.abs(jnp.fft.fft(x))  # here
+        for _ in range(100):  # here
+            x = jnp.abs(jnp.fft.fft(x))
         return x
 
 
@@ -257,6 +257,6 @@ class Einsums(Planted):
 
     @staticmethod
     def function(a, b, c):
-        for _ in range(100):
-            a = jnp.einsum("ij,jk,lk->il", a, b, c)  # here
+        for _ in range(100):  # here
+            a = jnp.einsum("ij,jk,lk->il", a, b, c)
         return a
