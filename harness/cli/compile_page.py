@@ -81,7 +81,7 @@ def _remedy(remedy: Remedy, inside: Inside) -> str:
     said += f". Remedy: {remedy.advice}"
     if remedy.saved_s is not None:
         part = remedy.saved_s / inside.wall_s
-        saved = f"tried: it saves {seconds_text(remedy.saved_s)} ({_percent(part)})"
+        saved = f"tried: it saves {seconds_text(remedy.saved_s)} ({_percent(part)}) or more"
         nothing = "tried, as far as the program can be rewritten by itself: it saves nothing here"
         said += f"; {saved if part > LEAST_SAVED else nothing}"
     return f"{said}."

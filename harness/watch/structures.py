@@ -103,7 +103,7 @@ class _Text:
             return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
         if fixed is None and _is_named_tuple(kind):
             return f"CustomNode(namedtuple[{kind.__name__}], [{inside}])"
-        return f"CustomNode({kind.__name__}[{self._fixed(kind, fixed)}], [{inside}])"
+        return f"CustomNode({type_label(kind)}[{self._fixed(kind, fixed)}], [{inside}])"
 
     def _fixed(self, kind: type, fixed: Any) -> str:
         """Return the fixed fields of a class, by their names, which stand last."""

@@ -42,6 +42,22 @@ def of_a_jitted_body(x):
     return x
 
 
+def of_a_loop_inside(x):
+    for number in range(9):
+        x = jnp.exp(x) * number
+        for _ in range(3):
+            x = jnp.sin(x) * 2
+    return x
+
+
+def of_two_loops_at_once(x):
+    for number in range(9):
+        x = jnp.exp(x) * number
+        for _ in range(10):
+            x = jnp.sin(x) * 2
+    return x
+
+
 def comprehension(x):
     return sum([jnp.sin(x + number) for number in range(8)])
 
@@ -61,6 +77,8 @@ def of_a_library(x):
     [
         (two_loops, [(20, 10, 1, True, True), (20, 10, 5, True, True)]),
         (of_a_jitted_body, [(27, 9, 1, True, True)]),
+        (of_a_loop_inside, [(72, 9, 1, True, True)]),
+        (of_two_loops_at_once, [(180, 90, 3, True, True)]),
         (of_a_library, [(40, 20, 1, False, True)]),
     ],
 )

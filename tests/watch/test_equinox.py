@@ -92,7 +92,7 @@ def test_a_call_is_given_in_the_words_of_its_author(call, name, tree, paths, sta
     jax.clear_caches()
     built = next(one for one in builds(call) if one.function.qualname.rpartition(".")[2] == name)
     assert (built.function.file, built.function.origin) == (__file__, "program")
-    found = re.sub(r"CustomNode\(Model\[.*\]\)", "Model[...]", built.arguments.tree)
+    found = re.sub(r"CustomNode\([\w.]*\bModel\[.*\]\)", "Model[...]", built.arguments.tree)
     assert found == tree
     assert [leaf.path for leaf in built.arguments.leaves] == paths
     assert {static.name: static.value for static in built.arguments.statics} == statics

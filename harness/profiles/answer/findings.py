@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from harness.profiles.answer.enclosing import Enclosing, caller_of
 from harness.profiles.causes import shape
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import (
@@ -20,13 +21,12 @@ from harness.profiles.causes.words import (
 )
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.names import Names, frame_text, function_text, line_text, package_of
+from harness.profiles.names import Names, function_text, line_text
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, times_text
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.watch.events import Frame
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""
@@ -35,32 +35,16 @@ _LARGE_S = 0.1
 """Seconds from which a program outside jit is no small one."""
 
 
-_PASSING = ("numpy",)
-"""Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
-
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
 _JIT = "Jit {names}, which {what}, if {they} with arrays alone"
-_CALL = "the call, if the library allows that"
+_CALL = "the call, if the library allows that, by its own jit where it has one"
 _KEEP = (
     "let the persistent cache keep them for the next run "
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
 )
 
 
-_Key = tuple[str, str]
-
-_OWN_SHARE = 0.25
-"""Share of a function's programs that its own lines build, from which it is what computes.
-
-One that mostly calls others that do (a loop over epochs) is not what to jit.
-"""
-
 _ALIKE = re.compile(r"\. (The same for .*?\.)(?: Also:|$)")
-
-_SHARE = 0.15
-"""Share of small programs' seconds from which a function is named for them."""
-
-_MOST_NAMES = 3
 
 _MANY = 3
 """Programs for other shapes of one operation at one call, from which its shapes are told of."""
@@ -89,16 +73,20 @@ def verb_of(builds: Sequence[Built]) -> str:
     return next(verb for verb, done in reached.items() if done)
 
 
-def _places(sites: Iterable[str]) -> str:
-    """Return the line that most of these builds were asked for from, and how many more there are.
+def _sites(builds: Sequence[Built], site_of: Callable[[Built], str] | None = None) -> list[str]:
+    """Return the lines that builds were asked for from, that of most seconds first.
 
     Of a library, where the program's own code is not on the stack.
     """
-    often = Counter(filter(None, sites))
-    if not often:
-        return ""
-    first = often.most_common(1)[0][0]
-    return first if len(often) == 1 else f"{first} and {len(often) - 1} more"
+    taken: Counter[str] = Counter()
+    for built in builds:
+        taken[site_of(built) if site_of else built.site] += built.build_ns
+    return [site for site, _ in taken.most_common() if site]
+
+
+def _places(sites: Sequence[str]) -> str:
+    """Return the first of these lines, and how many more there are."""
+    return f"{sites[0]} and {len(sites) - 1} more" if len(sites) > 1 else "".join(sites)
 
 
 def findings(profile: Recorded) -> list[Finding]:
@@ -156,7 +144,7 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
         remedy = f"{remedy} {alike[1]}"
     if remedy and (remaining := KINDS[dearest.cause.kind].remaining):
         remedy = f"{remedy} {remaining(dearest.values)}".rstrip()
-    return Finding(seconds_of(builds), text, remedy, _places(built.site for built in builds))
+    return Finding(seconds_of(builds), text, remedy, _places(_sites(builds)))
 
 
 def _why(group: BuildGroup) -> str:
@@ -186,7 +174,7 @@ def _first(group: BuildGroup, names: Names) -> Finding:
         how = counted(count, "build") + " ahead of time"
     name = names.of(group.function)
     text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
-    return Finding(group.seconds, text, "", _places(built.site for built in group.builds))
+    return Finding(group.seconds, text, "", _places(_sites(group.builds)))
 
 
 def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
@@ -201,7 +189,7 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
     for built in profile.builds:
         if not built.eager:
             continue
-        caller, through, name = _caller_of(built), built.function.through, ""
+        caller, through, name = caller_of(built), built.function.through, ""
         if caller and any(f.origin == "library" and f.function == "<module>" for f in built.frames):
             through, name = "", _IMPORTED
         elif through:
@@ -224,17 +212,6 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
 
 _ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " while it is imported"
 """Small programs that are told apart: by what loops over arrays, and by when they run."""
-
-
-def _caller_of(built: Built) -> str:
-    """Return the library that called JAX; empty for the program itself."""
-    for frame in reversed(built.frames):
-        if frame.origin == "program":
-            return ""
-        name = package_of(frame.file)
-        if name and name not in _PASSING:
-            return name
-    return ""
 
 
 def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
@@ -261,8 +238,8 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
     if not count:
         what = f"functions {verb_of(builds)} for others{by}"
     text = f"{what}: JAX's own {some}"
-    sites = Counter(enclosing.site_of(built) if caller else built.site for built in builds)
-    place, several = sites.most_common(1)[0][0], len(sites) > 1
+    sites = _sites(builds, enclosing.site_of if caller else None)
+    place, several = "".join(sites[:1]), len(sites) > 1
     if place and (caller or several):
         place = f"{'most ' if several else ''}{'called ' if caller else ''}at {place}"
     if kind == _ITERATION:
@@ -284,13 +261,26 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
 
 
 def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
-    """Return that half of the programs are of calls that were made for many shapes; "" if not."""
-    shaped = [built for built in builds if profile.cause_of(built).kind == shape.CAUSE.name]
-    often = Counter((built.function.name, built.line.stack) for built in shaped)
-    again = [count for count in often.values() if count >= _MANY]
-    if 2 * sum(again) < len(builds):
+    """Return that half of the programs are of calls that came with many shapes; "" if not.
+
+    One call may need a program for many shapes, as of zeros for all parameters: it counts once.
+    """
+    turns: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    turn, before = 0, None
+    counts: Counter[tuple[str, int]] = Counter()
+    for built in sorted(profile.builds, key=lambda built: built.line.begin_ns):
+        path = [frame for frame in built.frames if frame.origin == "program"]
+        turn, before = turn + (path != before), path
+        if profile.cause_of(built).kind == shape.CAUSE.name:
+            key = built.function.name, built.line.stack
+            turns[key].add(turn)
+            counts[key] += 1
+    kept = {(built.function.name, built.line.stack) for built in builds}
+    again = [key for key in kept if len(turns[key]) >= _MANY]
+    if not again or 2 * sum(counts[key] for key in again) < len(builds):
         return ""
-    return f"Built again for other shapes, up to {max(again)} at one call: pad to few sizes. "
+    most = max(len(turns[key]) for key in again)
+    return f"Built again for other shapes, up to {most} at one call: pad to few sizes. "
 
 
 def _jit_text(names: Sequence[str], what: str) -> str:
@@ -313,7 +303,7 @@ def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding
         if len(objects) == len(builds):
             done += ": each time with a new function object"
     remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS
-    sites = [enclosing.site_of(built) if caller else built.site for built in builds]
+    sites = _sites(builds, enclosing.site_of if caller else None)
     return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", _places(sites))
 
 
@@ -331,75 +321,3 @@ def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
     what = f"`{called[0]}`, which {inside:,} of them are in, or {_CALL}" if called[:1] else _CALL
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
     return f"Jit {what}, or {_KEEP}." if unwritten else f"Jit {what}."
-
-
-class Enclosing:
-    """Tells the outermost function to jit.
-
-    Nothing is jitted below it so far, and programs outside jit are built by its own lines, or by
-    what they call of a library.
-    """
-
-    def __init__(self, builds: Sequence[Built]) -> None:
-        self._libraries = {_caller_of(built) for built in builds if built.eager} - {""}
-        """Those that call JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
-        self._jits: set[_Key] = set()
-        """Functions that something jitted was called from."""
-        within: Counter[_Key] = Counter()
-        own: Counter[_Key] = Counter()
-        for built in builds:
-            keys = list(dict.fromkeys(map(_key, self._own(built))))
-            if not built.eager:
-                self._jits.update(keys)
-            elif keys:
-                within.update(keys)
-                own.update([keys[-1]])
-        self._compute = {key for key in within if own[key] >= _OWN_SHARE * within[key]}
-
-    def _own(self, built: Built) -> list[Frame]:
-        """Return the program's frames up to its first call of a library that calls JAX."""
-        found = []
-        for frame in built.frames:
-            if frame.origin == "program":
-                found.append(frame)
-            elif package_of(frame.file) in self._libraries:
-                break
-        return found
-
-    def name_of(self, built: Built) -> str:
-        """Return the name of the function to jit, empty where there is none."""
-        for frame in self._own(built):
-            key, name = _key(frame), frame.function.rpartition(".")[2]
-            if key in self._compute and key not in self._jits and not _runs_once(name):
-                return name
-        return ""
-
-    def of_most(self, builds: Iterable[Built]) -> tuple[int, list[str]]:
-        """Return the few functions that take most of these builds' time, the dearest first.
-
-        Before them, how many are in them; none are named that only one is in.
-        """
-        counts: Counter[str] = Counter()
-        seconds: Counter[str] = Counter()
-        for built in builds:
-            name = self.name_of(built)
-            seconds[name] += built.build_ns
-            counts[name] += built.times("compile")
-        least = _SHARE * seconds.total()
-        named = [name for name, ns in seconds.most_common() if name and ns >= least]
-        named = [name for name in named if counts[name] > 1][:_MOST_NAMES]
-        return sum(counts[name] for name in named), named
-
-    def site_of(self, built: Built) -> str:
-        """Return the program's own line that called the library, `train.py:88`."""
-        own = self._own(built)
-        return frame_text(own[-1], built.process.started.cwd) if own else built.site
-
-
-def _key(frame: Frame) -> _Key:
-    return frame.file, frame.function
-
-
-def _runs_once(name: str) -> bool:
-    """Return whether a function is a program or test as a whole, or none that can be jitted."""
-    return name.startswith(("<", "__", "test")) or name == "main"

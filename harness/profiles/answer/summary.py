@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings
-from harness.profiles.causes import new_function_object
 from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import CacheUse, cache_use, damage, function_key, unexplained
 from harness.profiles.names import shortened
@@ -148,10 +147,13 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
 
 def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     took: Counter[str] = Counter()
+    loops = set()
     for built in profile.builds:
         cause = profile.cause_of(built)
-        is_loop = built.function.through and cause.kind == new_function_object.CAUSE.name
-        if built.eager and not is_loop:
+        loop = built.function.name, built.function.through, built.line.program
+        is_again = all(loop) and loop in loops  # the same program for another function object
+        loops.add(loop)
+        if built.eager and not is_again:
             what = "eager"
         elif cause.kind in BLAMELESS:
             what = "first"

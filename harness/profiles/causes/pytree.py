@@ -30,6 +30,9 @@ _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.D
 
 _MORE = "; more of it differs too"
 
+_CLASS = "class"
+"""Stands for the type of what is an object of another class."""
+
 _OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
 """Where a class of the user's or a library's begins in a structure, with its fixed fields."""
 
@@ -50,7 +53,8 @@ def tree_differences(old: str, new: str) -> list[Change]:
         if before == after:
             continue
         if before is not None and after is not None:
-            texts = _fixed_fields(before, after) or _both(before, after)
+            fields = _classes(before, after) or _fixed_fields(before, after)
+            texts = fields or _both(before, after)
             found.append(Change(plain, *texts))
         elif before is None and _twin(name) in one:
             found.append(Change(plain, *(_WAYS if name.endswith("=") else _WAYS[::-1])))
@@ -100,6 +104,18 @@ def _both(before: str, after: str) -> tuple[str, str]:
         return _shortened(before), _shortened(after)
     name = another_object(before, after)
     return (name, ANOTHER_OBJECT) if name else around(before, after)
+
+
+def _classes(before: str, after: str) -> tuple[str, str, str] | None:
+    """Return the classes of two structures where these differ."""
+    one, other = _OWN_NODE.match(before), _OWN_NODE.match(after)
+    if one is None or other is None or one["name"] == other["name"]:
+        return None
+    return _short_class(one["name"]), _short_class(other["name"]), _CLASS
+
+
+def _short_class(name: str) -> str:
+    return ".".join(name.split(".")[-2:])
 
 
 def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
@@ -182,6 +198,8 @@ def _sentence(built: Built, what: Change) -> str:
             f"The structure of {name} holds `{before}`, whose text is the same as before, but "
             "which is another object."
         )
+    if what.type == _CLASS:
+        return f"{name} was of the class {before}, now of {after}."
     if what.type:
         return f"Fixed fields of `{what.type}` in {name} were {before}, now {after}."
     return f"The structure of the arguments changed at {name}: {before} before, {after} now."
@@ -195,6 +213,8 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
+    if what.type == _CLASS:
+        return ""  # JAX builds a program for each
     if what.type:
         name = _name_of(what.after)
         field = f"`{name}` of `{what.type}`" if name else f"of `{what.type}` that changes"

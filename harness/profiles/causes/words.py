@@ -230,10 +230,14 @@ OF_ITERATION = (
 )
 
 
+_KEYS = re.compile(r"key<|uint32\[\d+,[24]\]$")
+"""Types of several random keys, of threefry or rbg; JAX parts typed ones by their numbers."""
+
+
 def is_iteration(built: Built) -> bool:
     """Return whether it parts an array for Python's `for`, `jax.Array.__iter__`: no random keys."""
     given = built.arguments.leaves if built.arguments is not None else ()
-    keys = any(leaf.aval.startswith("key<") for leaf in given)
+    keys = any(_KEYS.match(leaf.aval) for leaf in given)
     return built.eager and built.function.name == "unstack" and not keys
 
 

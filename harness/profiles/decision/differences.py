@@ -161,7 +161,8 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
     if built.eager:
         remedy = eager_remedy(built)
     else:
-        remedy = worded(kind.remedy, built, change) + _mended_too(found[0], others)
+        remedy = worded(kind.remedy, built, change)
+        remedy += _mended_too(found[0], others) if remedy else ""
     return Cause(kind.name, *change[:3], text, remedy, old.line.id)
 
 

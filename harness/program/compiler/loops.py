@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harness.program.compiler.callers import made_at
@@ -80,18 +81,24 @@ def written_out(equations: Sequence[Placed], least: float) -> list[WrittenOut]:
         least: how many equations must be of one place.
     """
     loops: dict[_Place, list[Placed]] = defaultdict(list)
+    around: dict[_Place, _Place] = {}
     others = []
     for one in equations:
-        loop = next((found for found in map(_loop, one.path[::-1]) if found), None)
-        if loop:
-            loops[loop].append(one)
+        own = [loop for place in one.path[::-1] for loop in _loops_at(place)]
+        around.update(itertools.pairwise(own))
+        if own:
+            loops[own[0]].append(one)
         elif one.path:
             others.append(one)
     found = [one for one in _called(others) if one.equations >= 0.5 * len(equations)]
+    turns = {loop: _turns(map(_key, inside)) for loop, inside in loops.items()}
+    for loop in sorted(loops, key=lambda loop: -_depth(loop, around)):
+        outer = around.get(loop, loop)
+        if LEAST_TURNS <= turns.get(outer, 0) <= turns[loop] < LEAST_TURNS * turns[outer]:
+            loops[outer] += loops.pop(loop) if outer != loop else []
     for loop, inside in loops.items():
-        same = _turns(map(_key, inside))
-        turns = max(same, _turns(one.at for one in inside))
-        found.append(WrittenOut(len(inside), turns, loop, True, same >= LEAST_TURNS))
+        most = max(turns[loop], _turns(one.at for one in inside))
+        found.append(WrittenOut(len(inside), most, loop, True, turns[loop] >= LEAST_TURNS))
     found = [one for one in found if one.turns >= LEAST_TURNS and one.equations >= least]
     return sorted(found, key=lambda one: -one.equations)
 
@@ -125,17 +132,25 @@ def _called(equations: Sequence[Placed]) -> Iterator[WrittenOut]:
         yield WrittenOut(lines[where], turns, where, False, True)
 
 
-def _loop(place: _Place) -> _Place | None:
-    """Return the loop that a line of a function stands in; None where it stands in none.
+def _depth(loop: _Place, around: Mapping[_Place, _Place]) -> int:
+    seen: set[_Place] = set()
+    while loop in around and loop not in seen:
+        seen.add(loop)
+        loop = around[loop]
+    return len(seen)
+
+
+def _loops_at(place: _Place) -> list[_Place]:
+    """Return the loops that a line of a function stands in, the innermost first.
 
     What stands in a lambda is of the loop that the function around it stands in.
     """
     function, file, line = place
     if function.endswith("<lambda>"):
-        return None
-    around = [(first, last, begin) for first, last, begin in _loops(file) if first <= line <= last]
-    begin = max(around, default=(0, 0, 0))[2]
-    return (function, file, begin) if begin else None
+        return []
+    around = sorted(one for one in _loops(file) if one[0] <= line <= one[1])
+    inside = itertools.takewhile(lambda one: one[2], reversed(around))
+    return [(function, file, begin) for _, _, begin in inside]
 
 
 @functools.lru_cache(maxsize=64)

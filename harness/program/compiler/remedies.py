@@ -86,7 +86,8 @@ def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
-            if kernel.op_name.rpartition("/")[2].startswith(name):
+            written = kernel.name.startswith("dynamic-update-slice")  # XLA has done it itself
+            if kernel.op_name.rpartition("/")[2].startswith(name) and not written:
                 costs[f"{kernel.function} {kernel.file}:{kernel.line}"] += kernel.wall_s
         for line, cost in costs.items():
             if cost >= LEAST_SHARE * inside.wall_s:

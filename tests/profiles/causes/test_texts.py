@@ -99,6 +99,16 @@ def test_a_structure_is_told_by_what_differs(tree, before, after, told):
     assert told in second(given(1, tree=first), given(2, tree=then)).sentence
 
 
+def test_another_class_is_told_and_cannot_be_mended():
+    trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
+    found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
+    assert "lib.es.State" in found.sentence
+    trees = (f"c: CustomNode(lib.{name}.State[(n=1)], [*])" for name in ("es", "ga"))
+    found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
+    assert found.sentence == "`c` was of the class es.State, now of ga.State."
+    assert found.remedy == ""
+
+
 def test_long_texts_are_shown_from_before_their_first_difference():
     trees = [f"c: {SAME} rate={rate} {SAME}" for rate in (0.5, 0.25)]
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))

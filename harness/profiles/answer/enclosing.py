@@ -1,0 +1,119 @@
+"""Which functions of the program small programs are in, and where it calls a library's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from harness.profiles.model import Built
+from harness.profiles.names import frame_text, package_of
+
+if TYPE_CHECKING:
+    from harness.watch.events import Frame
+
+_PASSING = ("numpy",)
+"""Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
+
+_Key = tuple[str, str]
+
+_OWN_SHARE = 0.25
+"""Share of a function's programs that its own lines build, from which it is what computes.
+
+One that mostly calls others that do (a loop over epochs) is not what to jit.
+"""
+
+_SHARE = 0.15
+"""Share of small programs' seconds from which a function is named for them."""
+
+_MOST_NAMES = 3
+
+
+def caller_of(built: Built) -> str:
+    """Return the library that called JAX; empty for the program itself."""
+    for frame in reversed(built.frames):
+        if frame.origin == "program":
+            return ""
+        name = package_of(frame.file)
+        if name and name not in _PASSING:
+            return name
+    return ""
+
+
+class Enclosing:
+    """Tells the outermost function to jit.
+
+    Nothing is jitted below it so far, and programs outside jit are built by its own lines, or by
+    what they call of a library.
+    """
+
+    def __init__(self, builds: Sequence[Built]) -> None:
+        self._libraries = {caller_of(built) for built in builds if built.eager} - {""}
+        """Those that call JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
+        self._libraries |= {package_of(built.function.file) for built in builds} - {"", "jax"}
+        self._jits: set[_Key] = set()
+        """Functions that something jitted was called from."""
+        within: Counter[_Key] = Counter()
+        own: Counter[_Key] = Counter()
+        for built in builds:
+            keys = list(dict.fromkeys(map(_key, self._own(built))))
+            if not built.eager:
+                self._jits.update(keys)
+            elif keys:
+                within.update(keys)
+                own.update([keys[-1]])
+        self._compute = {key for key in within if own[key] >= _OWN_SHARE * within[key]}
+
+    def _own(self, built: Built) -> list[Frame]:
+        """Return the program's frames up to its first call of a library that calls JAX."""
+        found = []
+        for frame in built.frames:
+            if frame.origin == "program":
+                found.append(frame)
+            elif package_of(frame.file) in self._libraries:
+                break
+        return found
+
+    def name_of(self, built: Built) -> str:
+        """Return the name of the function to jit, empty where there is none."""
+        for frame in self._own(built):
+            key, name = _key(frame), frame.function.rpartition(".")[2]
+            if key in self._compute and key not in self._jits and _may_be_jitted(frame):
+                return name
+        return ""
+
+    def of_most(self, builds: Iterable[Built]) -> tuple[int, list[str]]:
+        """Return the few functions that take most of these builds' time, the dearest first.
+
+        Before them, how many are in them; none are named that only one is in.
+        """
+        counts: Counter[str] = Counter()
+        seconds: Counter[str] = Counter()
+        for built in builds:
+            name = self.name_of(built)
+            seconds[name] += built.build_ns
+            counts[name] += built.times("compile")
+        least = _SHARE * seconds.total()
+        named = [name for name, ns in seconds.most_common() if name and ns >= least]
+        named = [name for name in named if counts[name] > 1][:_MOST_NAMES]
+        return sum(counts[name] for name in named), named
+
+    def site_of(self, built: Built) -> str:
+        """Return the program's own line that called the library, `train.py:88`."""
+        own = self._own(built)
+        return frame_text(own[-1], built.process.started.cwd) if own else built.site
+
+
+def _key(frame: Frame) -> _Key:
+    return frame.file, frame.function
+
+
+def _may_be_jitted(frame: Frame) -> bool:
+    """Return whether it is a function: no program or test as a whole, and no method.
+
+    A method reads of `self` what jit would keep as it was.
+    """
+    around, _, name = frame.function.rpartition(".")
+    if name.startswith(("<", "__", "test")) or name == "main":
+        return False
+    return not around or around.endswith("<locals>")
