@@ -72,7 +72,11 @@ def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[st
     except BaseException as error:  # a user's function may even exit
         return {"stage": "inputs", "error": _text(error)}
     try:
-        jax.eval_shape(function, *(made if isinstance(made, tuple) else (made,)))
+        arguments = made if isinstance(made, tuple) else (made,)
+        if hasattr(function, "lower") and not hasattr(function, "trace"):
+            function.lower(*arguments)  # `equinox.filter_jit` takes more than arrays
+        else:
+            jax.eval_shape(function, *arguments)
     except Exception as error:  # whatever the function, or JAX, raises
         return {"stage": "trace", "error": _text(error)}
     return {"traced": [], "backend": backend}

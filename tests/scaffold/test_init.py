@@ -151,6 +151,26 @@ def test_a_function_of_the_users_makes_the_arguments(tmp_path):
     assert "1 measured" in package.harness("run --effort quick loss.Loss", **FEW)
 
 
+EQUINOX = """
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+def make():
+    return eqx.nn.Lambda(jax.nn.relu), jnp.ones(3)
+
+@eqx.filter_jit
+def apply(layer, x):
+    return layer(x)
+"""
+
+
+def test_an_object_of_another_library_takes_what_it_takes_for_its_user(tmp_path):
+    package = Package(tmp_path, models=EQUINOX)
+    said = package.init("--function mypackage.models:apply --inputs mypackage.models:make")
+    assert "mypackage.models:apply traces.\n" in said
+
+
 def test_without_a_function_an_example_is_written_that_runs(tmp_path):
     package = Package(tmp_path, name="my-package", layout="flat", git=False)
     said = package.init()
