@@ -209,6 +209,23 @@ def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("import numpy as np\n", "It knows no JAX: give it NumPy arrays"),
+        ("from plots.jax import draw\n", "Jit the call, if the library allows that"),
+    ],
+)
+def test_what_is_handed_to_a_library_without_jax_is_to_be_numpys(recorded, tmp_path, text, remedy):
+    file = tmp_path / "site-packages" / "plots" / "draw.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    library = events.Frame(str(file), 1, "draw", "library")
+    (found,) = small_programs(recorded, *[(USER, library)] * 3)
+    assert found.text.startswith("3 small programs outside jit by plots")
+    assert found.remedy.startswith(remedy)
+
+
 @pytest.mark.parametrize("name", ["Model.predict", "test_it", "<lambda>", "__call__"])
 def test_what_jit_would_break_or_is_no_function_is_not_named(recorded, name):
     (found,) = small_programs(recorded, *[(frame(9, name),)] * 5)

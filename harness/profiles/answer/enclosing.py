@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -38,6 +41,21 @@ def caller_of(built: Built) -> str:
         if name and name not in _PASSING:
             return name
     return ""
+
+
+def imports_jax(built: Built) -> bool:
+    """Return whether a file of the library that called JAX imports it, or is not there to be read.
+
+    Matplotlib and the like do not: arrays of JAX's were handed to them.
+    """
+    caller = caller_of(built)
+    return any(_imports_jax(f.file) for f in built.frames if package_of(f.file) == caller)
+
+
+@functools.lru_cache(maxsize=256)
+def _imports_jax(file: str) -> bool:
+    lines = linecache.getlines(file)
+    return not lines or any(re.match(r"\s*(from|import)\b.*\bjax\b", line) for line in lines)
 
 
 class Enclosing:

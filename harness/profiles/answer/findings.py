@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.enclosing import Enclosing, caller_of
+from harness.profiles.answer.enclosing import Enclosing, caller_of, imports_jax
 from harness.profiles.causes import shape
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import (
@@ -317,6 +317,8 @@ def _given(through: str, folder: str) -> Iterator[str]:
 
 
 def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
+    if not any(map(imports_jax, builds)):
+        return "It knows no JAX: give it NumPy arrays, np.asarray(array)."
     inside, called = enclosing.of_most(builds)
     what = f"`{called[0]}`, which {inside:,} of them are in, or {_CALL}" if called[:1] else _CALL
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
