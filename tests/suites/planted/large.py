@@ -1,4 +1,4 @@
-"""A large program with one known cost, at the line that ends with `# here`, for each target."""
+"""A large program with one known cost, at the loop with `# here` behind, for each target."""
 
 import jax
 import jax.numpy as jnp
@@ -29,8 +29,8 @@ class Layers(Workload):
             return x + jax.nn.gelu(x @ w["up"]) @ w["down"]
 
         def loss(layers, x):
-            for each in layers:
-                x = block(x, each)  # here
+            for each in layers:  # here
+                x = block(x, each)
             return (x**2).mean()
 
         return jax.grad(loss)(layers, x)
