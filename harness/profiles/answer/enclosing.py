@@ -66,9 +66,10 @@ class Enclosing:
     """
 
     def __init__(self, builds: Sequence[Built]) -> None:
-        self._libraries = {caller_of(built) for built in builds if built.eager} - {""}
-        """Those that call JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
-        self._libraries |= {package_of(built.function.file) for built in builds} - {"", "jax"}
+        calling = {caller_of(built) for built in builds if built.eager}
+        jitted = {package_of(built.function.file) for built in builds}
+        self._libraries = (calling | jitted) - {"", "jax"}
+        """Those that use JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
         self._jits: set[_Key] = set()
         """Functions that something jitted was called from."""
         within: Counter[_Key] = Counter()

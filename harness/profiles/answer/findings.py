@@ -268,7 +268,7 @@ def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
     turns: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
     turn, before = 0, None
     counts: Counter[tuple[str, int]] = Counter()
-    for built in sorted(profile.builds, key=lambda built: built.line.begin_ns):
+    for built in sorted(profile.builds, key=lambda one: (one.process.name, one.line.begin_ns)):
         path = [frame for frame in built.frames if frame.origin == "program"]
         turn, before = turn + (path != before), path
         if profile.cause_of(built).kind == shape.CAUSE.name:

@@ -16,9 +16,7 @@ from harness.program.jaxpr import nested
 LEAST_TURNS = 8
 """Fewer turns are no loop."""
 
-_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 _Place = tuple[str, str, int]
 """Function, file and line."""
@@ -93,9 +91,13 @@ def written_out(equations: Sequence[Placed], least: float) -> list[WrittenOut]:
     found = [one for one in _called(others) if one.equations >= 0.5 * len(equations)]
     turns = {loop: _turns(map(_key, inside)) for loop, inside in loops.items()}
     for loop in sorted(loops, key=lambda loop: -_depth(loop, around)):
-        outer = around.get(loop, loop)
-        if LEAST_TURNS <= turns.get(outer, 0) <= turns[loop] < LEAST_TURNS * turns[outer]:
-            loops[outer] += loops.pop(loop) if outer != loop else []
+        outer = around.get(loop)
+        # One of few turns, in a loop, is part of what each turn of that does.
+        if (
+            outer in loops
+            and LEAST_TURNS <= turns[outer] <= turns[loop] < LEAST_TURNS * turns[outer]
+        ):
+            loops[outer] += loops.pop(loop)
     for loop, inside in loops.items():
         most = max(turns[loop], _turns(one.at for one in inside))
         found.append(WrittenOut(len(inside), most, loop, True, turns[loop] >= LEAST_TURNS))
@@ -133,6 +135,7 @@ def _called(equations: Sequence[Placed]) -> Iterator[WrittenOut]:
 
 
 def _depth(loop: _Place, around: Mapping[_Place, _Place]) -> int:
+    """Return in how many loops a loop stands; what calls itself stands in no more than these."""
     seen: set[_Place] = set()
     while loop in around and loop not in seen:
         seen.add(loop)
