@@ -232,6 +232,15 @@ def test_what_jit_would_break_or_is_no_function_is_not_named(recorded, name):
     assert found.remedy.startswith("Make arrays with NumPy")
 
 
+@pytest.mark.parametrize(("word", "named"), [("yield", False), ("return", True)])
+def test_a_generator_is_not_named_to_be_jitted(recorded, tmp_path, word, named):
+    file = tmp_path / "loader.py"
+    file.write_text(f"def batches(data):\n    {word} data + 1\n")
+    calls = [(events.Frame(str(file), 2, "batches", "program"),)] * 5
+    (found,) = small_programs(recorded, *calls)
+    assert found.remedy.startswith("Jit `batches`") == named
+
+
 @pytest.mark.parametrize(
     ("frames", "changed", "told", "remedy"),
     [

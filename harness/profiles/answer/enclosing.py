@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import re
@@ -128,11 +129,26 @@ def _key(frame: Frame) -> _Key:
 
 
 def _may_be_jitted(frame: Frame) -> bool:
-    """Return whether it is a function: no program or test as a whole, and no method.
+    """Return whether it is a function: no program or test as a whole, method or generator.
 
     A method reads of `self` what jit would keep as it was.
     """
     around, _, name = frame.function.rpartition(".")
     if name.startswith(("<", "__", "test")) or name == "main":
         return False
-    return not around or around.endswith("<locals>")
+    is_method = around and not around.endswith("<locals>")
+    return not is_method and name not in _generators(frame.file)
+
+
+@functools.lru_cache(maxsize=256)
+def _generators(file: str) -> frozenset[str]:
+    """Return the functions of a file that hold a `yield`, as far as the file is there."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return frozenset()
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    yields = ast.Yield | ast.YieldFrom
+    return frozenset(
+        one.name for one in functions if any(isinstance(node, yields) for node in ast.walk(one))
+    )

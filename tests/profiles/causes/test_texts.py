@@ -226,6 +226,12 @@ def test_what_jax_traced_for_its_own_loop_stands_for_a_new_function(kind, value)
     assert second(*both, function=LOOP).kind == "new function object"
 
 
+def test_a_layout_of_what_jaxs_own_function_was_given_is_named():
+    both = (given(n, leaf=replace(X, layout=text)) for n, text in enumerate(("", "{0,1}"), 1))
+    _, found = causes(LOOP, [(5, one, 1) for one in both], "lower", "compile")
+    assert "is built for each layout: `x` was the usual order, now {0,1}." in found.sentence
+
+
 @pytest.mark.parametrize(
     ("kind", "text"), [("tuple", "(0, 1, ...)"), ("main.Config", "Config(" + "x" * 193)]
 )
