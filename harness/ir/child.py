@@ -18,7 +18,6 @@ from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
-from harness.program.compiler.inside import Remedy
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
 from harness.program.compiler.remedies import Variant, remedies
@@ -130,7 +129,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
                 channel.send(msgspec.json.encode(told))  # it may not come to its end
                 begin(f"remedy: {remedy.advice}")
                 remedy.saved_s = _tried(made.traced.jaxpr, variant, one, inside.wall_s)
-        told.remedies.sort(key=Remedy.worth_s, reverse=True)
+        told.remedies.sort(key=lambda one: one.worth_s(inside.wall_s), reverse=True)
     return told
 
 

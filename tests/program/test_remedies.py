@@ -200,13 +200,21 @@ def test_what_is_written_out_many_times_is_found_with_its_line(function, line, s
     assert all(one.line == place and one.saved_s is None for one in found)
 
 
+def test_what_most_of_the_program_stands_in_comes_first():
+    kernel = Kernel("s.1", 0.3, 0.3, op_name="jit(f)/scatter-add", function="f", file="a", line=3)
+    traced = jax.jit(loop).trace(jax.ShapeDtypeStruct((4,), "float32"))
+    found = [one.remedy.cause for one in remedies(traced.jaxpr, inside([kernel]))]
+    assert found == ["40 of 40 equations stand there 20 times over", "kernels of scatter"]
+
+
 def test_constants_folding_and_kernels_are_told_where_they_cost():
+    itself = Kernel("add_dynamic-update-slice_fusion", 0.3, 0.3, op_name="jit(f)/scatter")
     dear = Kernel("s.1", 0.3, 0.3, op_name="jit(f)/scatter-add", function="f", file="a.py", line=3)
     cheap = Kernel("s.2", 0.01, 0.01, op_name="jit(f)/sort", function="f", file="a.py", line=4)
     with jax.ensure_compile_time_eval():
         big = jnp.ones((4, 2**17))
     traced = jax.jit(lambda x: x @ big).trace(jax.ShapeDtypeStruct((4,), "float32"))
-    found = remedies(traced.jaxpr, inside([dear, cheap], folding_s=0.2))
+    found = remedies(traced.jaxpr, inside([itself, dear, cheap], folding_s=0.2))
     told = [(one.remedy.cause.partition(":")[0], one.remedy.cost_s) for one in found]
     assert told == [
         ("constants of 2 MB are part of the program", 0.45),

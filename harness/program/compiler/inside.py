@@ -289,7 +289,11 @@ class Remedy(msgspec.Struct):
     """Of the compile's wall time that is known to be its; so much a remedy can save."""
     saved_s: float | None = None
     """That the compile took less with the remedy, where it was tried."""
+    share: float = 0.0
+    """Of the program's equations, where nothing else is known of its cost."""
 
-    def worth_s(self) -> float:
-        """Return what it saves, as far as that is known."""
-        return self.saved_s if self.saved_s is not None else self.cost_s or 0.0
+    def worth_s(self, wall_s: float) -> float:
+        """Return what it saves of a compile of `wall_s`, as far as that is known."""
+        if self.saved_s is not None:
+            return self.saved_s
+        return self.share * wall_s if self.cost_s is None else self.cost_s

@@ -55,7 +55,7 @@ def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
     """
     found = [*_constants(jaxpr, inside), *_unrolled(jaxpr), *_dear(jaxpr, inside)]
     found = [*{(one.remedy.cause, one.remedy.line): one for one in found[::-1]}.values()]
-    return sorted(found, key=lambda one: one.remedy.worth_s(), reverse=True)
+    return sorted(found, key=lambda one: one.remedy.worth_s(inside.wall_s), reverse=True)
 
 
 def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
@@ -86,7 +86,7 @@ def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     for name, advice in _KERNELS.items():
         costs: dict[str, float] = defaultdict(float)
         for kernel in inside.kernels:
-            written = kernel.name.startswith("dynamic-update-slice")  # XLA has done it itself
+            written = "dynamic-update-slice" in kernel.name  # XLA has done it itself
             if kernel.op_name.rpartition("/")[2].startswith(name) and not written:
                 costs[f"{kernel.function} {kernel.file}:{kernel.line}"] += kernel.wall_s
         for line, cost in costs.items():
@@ -116,7 +116,8 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
             cause += ", of other shapes"
             advice = f"with arrays of one shape, and a mask, {advice}"
         usable = variant if each.same_shapes else None
-        yield TriableRemedy(Remedy(cause, text_of(each.place), advice), usable)
+        share = each.equations / len(made)
+        yield TriableRemedy(Remedy(cause, text_of(each.place), advice, share=share), usable)
         variant = variant if usable is None else None  # it rolls all loops at once
 
 
