@@ -175,9 +175,12 @@ class _Level:
         self.node.count = len(self.node.made)
 
 
+_KNOWN = _Codes()
+
+
 def made_at(traceback: Any) -> tuple[_Place, ...]:
     """Return function, file and line of each line of the user's that made an equation."""
-    return _Codes().made_at(traceback)
+    return _KNOWN.made_at(traceback)
 
 
 def _kind(code: CodeType) -> int:
