@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
+from datetime import date
 from typing import Any
 
 import pandas as pd
@@ -116,8 +118,14 @@ def check_since(points: pd.DataFrame, night: str) -> None:
     """Refuse a `night` that stands in no order with those that there are: yesterday, for dates.
 
     Raises:
-        UsageError: no night begins as it does: with a number, or with the same letters.
+        UsageError: no night begins as it does, with a number or with the same letters; or it is a
+            day that there is not.
     """
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", night):
+        try:
+            date.fromisoformat(night)
+        except ValueError as error:
+            raise UsageError(f"--since {night!r}: {error}.") from None
 
     def begin(name: str) -> str:
         return "" if name[0].isdecimal() else str(natural(name)[0][1])

@@ -82,6 +82,8 @@ def test_select_stage_and_since_narrow_it(tree):
     wrong = str(run(tree, "--since", "yesterday").exception)
     names = f"{night_name(0)} to {night_name(11)}"
     assert wrong == f"--since 'yesterday': no night is called so. There are {names}."
+    wrong = str(run(tree, "--since", "2026-13-45").exception)
+    assert wrong.startswith("--since '2026-13-45': month must be in 1..12")
 
 
 def test_one_night_is_no_history_and_what_to_do_is_said(tmp_path):
