@@ -146,7 +146,8 @@ def _changed(before: str, after: str) -> tuple[tuple[str, str], bool]:
     values = [pair for pair in changed if not another_object(*pair)]
     names = [tuple(map(_name_of, pair)) for pair in values]
     objects = len(values) < len(changed)
-    if len(one) != len(other) or any(a != b or not (a or objects) for a, b in names):
+    apart = len(one) != len(other) or any(a != b or not (a or objects) for a, b in names)
+    if not values or apart:
         return (before, after), False
     old, new = (", ".join(texts) for texts in zip(*values, strict=True))
     return (old, new), objects

@@ -81,6 +81,13 @@ SAME = "GraphDef(nodes=[\n  NodeDef(type='M')], " + "x" * 300
             "Fixed fields of `Config` in `c` were rate=0.1, now rate=0.2.",
         ),
         (FIELDS, (1, 3), (2, 4), "in `c` were rate=1, seed=3, now rate=2, seed=4."),
+        ("c: CustomNode(Own[{}], [*])", (5,), (6,), "of `Own` in `c` were 5, now 6."),
+        (
+            "c: CustomNode(Own[V(n={})], [*])",
+            (5,),
+            (6,),
+            "of `Own` in `c` were V(n=5), now V(n=6).",
+        ),
         (NODE, (1, "*"), (2, "None"), "(1, 'x['), now (2, 'x['); more of it differs too."),
         (NODE, (1, "*"), (1, "None"), "The structure of the arguments changed at `c`: (CustomNode"),
         (STATE, (1, 3), (2, 4), "of `State` in `c` were 3, now 4; more of it differs too."),
