@@ -7,6 +7,7 @@ import functools
 import itertools
 import re
 import time
+import weakref
 from collections.abc import Iterable, Iterator
 from types import MethodType
 from typing import Any
@@ -37,6 +38,9 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 _slow: set[type] = set()
 
+_kinds: dict[str, list[weakref.ref[type]]] = {}
+"""Classes of pytrees by their names."""
+
 
 def structure_text(tree: Any) -> str:
     """Return what `str` says of JAX's tree, with names where a class has fixed fields."""
@@ -62,6 +66,20 @@ def type_label(kind: type) -> str:
     if kind.__module__ in ("builtins", "__main__"):
         return kind.__qualname__
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _numbered(kind: type) -> str:
+    """Return a type's name, with a number from the second type of that name on: `Box#2`.
+
+    As of a class that a function makes, or a cell of a notebook that is run again.
+    """
+    label = type_label(kind)
+    known = _kinds.setdefault(label, [])
+    number = next((n for n, one in enumerate(known, 1) if one() is kind), 0)
+    if not number:
+        known.append(weakref.ref(kind))
+        number = len(known)
+    return f"{label}#{number}" if number > 1 else label
 
 
 def has_fields(kind: Any) -> bool:
@@ -103,7 +121,7 @@ class _Text:
             return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
         if fixed is None and _is_named_tuple(kind):
             return f"CustomNode(namedtuple[{kind.__name__}], [{inside}])"
-        return f"CustomNode({type_label(kind)}[{self._fixed(kind, fixed)}], [{inside}])"
+        return f"CustomNode({_numbered(kind)}[{self._fixed(kind, fixed)}], [{inside}])"
 
     def _fixed(self, kind: type, fixed: Any) -> str:
         """Return the fixed fields of a class, by their names, which stand last."""

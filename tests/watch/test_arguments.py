@@ -240,6 +240,18 @@ def test_a_slow_repr_of_a_library_is_asked_once(monkeypatch):
     assert repr(slow) == "slow 1"  # nobody asked meanwhile
 
 
+def box(x):
+    """Return an object of a class of its own."""
+
+    class Box:
+        pass
+
+    jax.tree_util.register_pytree_node(Box, lambda own: ((own.x,), None), lambda _, x: Box())
+    made = Box()
+    made.x = x
+    return made
+
+
 def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
     def text(value):
         return structure_text(jax.tree.structure(value))
@@ -249,6 +261,10 @@ def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
         f"{{'a': [CustomNode({__name__}.Layer[(rate=0.5, by=Silent(width=3, inside=None))], [*]), "
         "None]}"
     )
+    boxes = [box(X), box(X)]
+    assert [text(each) for each in (*boxes, boxes[0])] == [
+        f"CustomNode({__name__}.box.<locals>.Box{n}[None], [*])" for n in ("", "#2", "")
+    ]
     ordered = collections.OrderedDict(a=X)
     for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, Pair(X, X), X, ordered):
         tree = jax.tree.structure(plain)

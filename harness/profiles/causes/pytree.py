@@ -33,7 +33,7 @@ _MORE = "; more of it differs too"
 _CLASS = "class"
 """Stands for the type of what is an object of another class."""
 
-_OWN_NODE = re.compile(r"CustomNode\((?P<name>[\w.]+)\[")
+_OWN_NODE = re.compile(r"CustomNode\((?P<name>[^[(]+)\[")
 """Where a class of the user's or a library's begins in a structure, with its fixed fields."""
 
 
@@ -114,8 +114,12 @@ def _classes(before: str, after: str) -> tuple[str, str, str] | None:
     return _short_class(one["name"]), _short_class(other["name"]), _CLASS
 
 
+def _unnumbered(name: str) -> str:
+    return name.partition("#")[0]
+
+
 def _short_class(name: str) -> str:
-    return ".".join(name.split(".")[-2:])
+    return ".".join(name.replace("<locals>.", "").split(".")[-2:])
 
 
 def _fixed_fields(before: str, after: str) -> tuple[str, str, str] | None:
@@ -199,6 +203,8 @@ def _sentence(built: Built, what: Change) -> str:
             f"The structure of {name} holds `{before}`, whose text is the same as before, but "
             "which is another object."
         )
+    if what.type == _CLASS and _unnumbered(before) == _unnumbered(after):
+        return f"{name} is of another class of the name {_unnumbered(after)} than before."
     if what.type == _CLASS:
         return f"{name} was of the class {before}, now of {after}."
     if what.type:
@@ -214,8 +220,10 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
-    if what.type == _CLASS:
+    if what.type == _CLASS and _unnumbered(what.before) != _unnumbered(what.after):
         return ""  # JAX builds a program for each
+    if what.type == _CLASS:
+        return f"Define {_unnumbered(what.after)} once, outside the function or cell that makes it."
     if what.type:
         name = _name_of(what.after)
         field = f"`{name}` of `{what.type}`" if name else f"of `{what.type}` that changes"

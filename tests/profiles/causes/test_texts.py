@@ -116,6 +116,13 @@ def test_another_class_is_told_and_cannot_be_mended():
     assert found.remedy == ""
 
 
+def test_a_class_that_is_made_anew_is_told():
+    trees = (f"c: CustomNode(m.make.<locals>.Box{n}[1], [*])" for n in ("", "#2"))
+    found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
+    assert found.sentence == "`c` is of another class of the name make.Box than before."
+    assert found.remedy == "Define make.Box once, outside the function or cell that makes it."
+
+
 def test_long_texts_are_shown_from_before_their_first_difference():
     trees = [f"c: {SAME} rate={rate} {SAME}" for rate in (0.5, 0.25)]
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
