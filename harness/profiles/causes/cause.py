@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built
-    from harness.watch.events import Cleared
 
 Place = Literal[
     "function", "chosen", "tree", "given", "statics", "types", "placement", "context", "options"
@@ -90,7 +89,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A cause as such, told by what the profile decides; see also the classes below."""
+    """A cause as such, told by what the profile decides; see also :class:`ChangeKind`."""
 
     name: str
     blameless: bool = False
@@ -158,24 +157,3 @@ class ChangeKind(Kind):
                 f"The cause {self.name!r} looks at {', '.join(self.looks) or 'nothing'}; expected "
                 f"some of {', '.join(PLACES)}."
             )
-
-
-class Lost(NamedTuple):
-    """A build of what JAX had, with nothing different."""
-
-    built: Built
-    had: list[Built]
-    """The builds that did it before, the latest last."""
-    cleared: list[Cleared]
-    """Caches that were emptied since the latest."""
-    since: int
-    """How many others were built since, that fill the same cache."""
-    kept: int
-    """How many JAX keeps there; 0 where there is no limit."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LossKind(Kind):
-    """A cause for which JAX no longer had what it had built."""
-
-    explains: Callable[[Lost], Cause | None]
