@@ -134,7 +134,7 @@ def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str
         msgspec.convert({name: float(facts[name]) for name in known}, Facts, strict=False)
         for facts in (before, after)
     )
-    return programs.summary(programs.facts_difference(old, new))
+    return programs.facts_difference(old, new)
 
 
 def _is_known(value: Any) -> bool:

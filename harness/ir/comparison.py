@@ -18,7 +18,7 @@ from harness.engine.process import packages_of
 from harness.errors import HarnessError, UsageError, find_name, match_names
 from harness.ir import build
 from harness.ir.build import changed
-from harness.program.difference import facts_difference, summary, text_difference
+from harness.program.difference import facts_difference, text_difference
 from harness.program.facts import Facts
 from harness.records import kept
 from harness.records.git import checked_out, commit_of
@@ -133,7 +133,7 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
             verdict += f", of the same {stage}"
     else:
         verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
-    return ProgramComparison(a, b, verdict, summary(changes), text, differ)
+    return ProgramComparison(a, b, verdict, changes, text, differ)
 
 
 # As records have them

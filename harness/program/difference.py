@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from harness.program.fact import Fact
 from harness.program.facts import BUILT, FACTS, Facts
@@ -21,46 +21,27 @@ _MOST = 4
 _PREFIXES = ("", "k", "M", "G", "T", "P")
 
 
-class FactChange(NamedTuple):
-    """One fact that differs."""
+def facts_difference(a: Facts, b: Facts) -> str:
+    """Return what changed from `a` to `b` in one line: `+1 fusion (loop), +2.3 MB temporary`.
 
-    name: str
-    """The field of `Facts`; for one kind of several `field.kind`, such as `fusion_kinds.loop`."""
-    before: Value | list[int | None]
-    after: Value | list[int | None]
-    """None where it was not known. A kind that does not occur is 0."""
-    change: str
-    """The same for people: `+1 fusion (loop)`, `+2.3 MB temporary`."""
-
-
-def facts_difference(a: Facts, b: Facts) -> list[FactChange]:
-    """Return what changed from `a` to `b`, in the order of `BUILT`; parts follow their total."""
-    changes = []
+    In the order of `BUILT`, "" where nothing did. Kinds stand in place of their total, except those
+    of StableHLO, which are many. A kind that does not occur is 0.
+    """
+    changes: list[str] = []
     for fact in map(FACTS.__getitem__, BUILT):
         before, after = getattr(a, fact.name), getattr(b, fact.name)
-        if before != after:
-            changes.append(FactChange(fact.name, before, after, _text(fact, before, after)))
-        if not fact.parts:
-            continue
-        parts = getattr(a, fact.parts), getattr(b, fact.parts)
-        if fact.part == "trips" and parts[0] != parts[1]:
-            text = f"loop trips {_trips(parts[0])} → {_trips(parts[1])}"
-            changes.append(FactChange(fact.parts, *parts, text))
-        elif fact.part == "kind" and before is not None and after is not None:
-            changes += _kinds(fact, *parts)
-    return changes
-
-
-def summary(changes: Iterable[FactChange]) -> str:
-    """Return the changes as one line, "" without any.
-
-    Kinds stand in place of their total, except those of StableHLO, which are many.
-    """
-    many = tuple(f"{fact.parts}." for fact in FACTS.values() if fact.summed_up)
-    found = [c for c in changes if not c.name.startswith(many)]
-    split = {field for field, _, kind in (c.name.partition(".") for c in found) if kind}
-    replaced = {fact.name for fact in FACTS.values() if fact.parts in split}
-    return ", ".join(c.change for c in found if c.name not in replaced)
+        kinds: list[str] = []
+        known = before is not None and after is not None
+        if known and fact.parts and fact.part == "kind" and not fact.summed_up:
+            kinds = _kinds(fact, getattr(a, fact.parts), getattr(b, fact.parts))
+        if before != after and not kinds:
+            changes.append(_text(fact, before, after))
+        changes += kinds
+        if fact.part == "trips":
+            trips = getattr(a, fact.parts), getattr(b, fact.parts)
+            if trips[0] != trips[1]:
+                changes.append(f"loop trips {_trips(trips[0])} → {_trips(trips[1])}")
+    return ", ".join(changes)
 
 
 def text_difference(a: str, b: str) -> str:
@@ -72,10 +53,10 @@ def text_difference(a: str, b: str) -> str:
     return "".join(difflib.unified_diff(before, after, "before", "after"))
 
 
-def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[FactChange]:
+def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[str]:
     counts = ((kind, a.get(kind, 0), b.get(kind, 0)) for kind in sorted(a.keys() | b.keys()))
     return [
-        FactChange(f"{fact.parts}.{kind}", before, after, f"{_text(fact, before, after)} ({kind})")
+        f"{_text(fact, before, after)} ({kind})"
         for kind, before, after in counts
         if before != after
     ]

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.program.difference import facts_difference, summary, text_difference
+from harness.program.difference import facts_difference, text_difference
 from harness.program.facts import BUILT, Facts, facts_of
 from tests.program.programs import stages
 
@@ -14,30 +14,20 @@ def softmax(x):
 
 
 def said(a, b):
-    return {change.name: change.change for change in facts_difference(Facts(**a), Facts(**b))}
+    return facts_difference(Facts(**a), Facts(**b))
 
 
-def test_a_change_of_kind_is_named():
+def test_a_change_of_kind_is_named_in_place_of_the_total():
     before = {"fusions": 2, "fusion_kinds": {"loop": 1, "custom": 1}}
     after = {"fusions": 3, "fusion_kinds": {"loop": 3}}
-    assert said(before, after) == {
-        "fusions": "+1 fusion",
-        "fusion_kinds.custom": "-1 fusion (custom)",
-        "fusion_kinds.loop": "+2 fusions (loop)",
-    }
-    changes = facts_difference(Facts(**before), Facts(**after))
-    assert changes[0][:3] == ("fusions", 2, 3)
-    assert changes[1][:3] == ("fusion_kinds.custom", 1, 0)
-    assert summary(changes) == "-1 fusion (custom), +2 fusions (loop)"
+    assert said(before, after) == "-1 fusion (custom), +2 fusions (loop)"
 
 
 def test_kinds_may_change_though_their_total_does_not():
     before = {"custom_calls": 1, "custom_call_targets": {"__cublas$gemm": 1}}
     after = {"custom_calls": 1, "custom_call_targets": {"__cublas$lt$matmul": 1}}
-    assert said(before, after) == {
-        "custom_call_targets.__cublas$gemm": "-1 custom call (__cublas$gemm)",
-        "custom_call_targets.__cublas$lt$matmul": "+1 custom call (__cublas$lt$matmul)",
-    }
+    expected = "-1 custom call (__cublas$gemm), +1 custom call (__cublas$lt$matmul)"
+    assert said(before, after) == expected
 
 
 @pytest.mark.parametrize(
@@ -57,37 +47,31 @@ def test_kinds_may_change_though_their_total_does_not():
     ],
 )
 def test_a_change_is_said_with_its_sign_and_unit(name, before, after, text):
-    assert said({name: before}, {name: after}) == {name: text}
+    assert said({name: before}, {name: after}) == text
 
 
 def test_loops_that_run_longer_are_a_change():
     before = {"while_loops": 2, "loop_trips": [16, None]}
     after = {"while_loops": 2, "loop_trips": [32, None]}
-    assert said(before, after) == {"loop_trips": "loop trips 16, ? → 32, ?"}
-    assert said(after, {"while_loops": 0}) == {
-        "while_loops": "-2 while loops",
-        "loop_trips": "loop trips 32, ? → none",
-    }
+    assert said(before, after) == "loop trips 16, ? → 32, ?"
+    assert said(after, {"while_loops": 0}) == "-2 while loops, loop trips 32, ? → none"
 
 
 def test_every_fact_can_be_said():
     for name in BUILT:
-        assert re.fullmatch(r"\+2 .+", said({name: 1}, {name: 3})[name]), name
+        assert re.fullmatch(r"\+2 .+", said({name: 1}, {name: 3})), name
 
 
 def test_kinds_of_a_side_that_is_not_known_are_not_compared():
-    assert list(said({}, {"fusions": 1, "fusion_kinds": {"loop": 1}})) == ["fusions"]
+    after = {"fusions": 1, "fusion_kinds": {"loop": 1}}
+    assert said({}, after) == "fusions: unknown before, now 1"
 
 
 def test_one_more_sort_is_found_in_a_real_program():
     one = facts_of(*stages(softmax))
-    assert facts_difference(one, one) == []
-    assert summary([]) == ""
-    other = facts_of(*stages(lambda x: jnp.sort(softmax(x))))
-    changes = {change.name: change for change in facts_difference(one, other)}
-    assert changes["stablehlo_kinds.stablehlo.sort"][1:3] == (0, 1)
-    assert changes["launches"].after > changes["launches"].before
-    line = summary(changes.values())
+    assert facts_difference(one, one) == ""
+    line = facts_difference(one, facts_of(*stages(lambda x: jnp.sort(softmax(x)))))
+    assert re.search(r"\+\d+ launch", line)
     assert "StableHLO operations" in line
     assert "stablehlo.sort" not in line
 
