@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import re
 import sys
-import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -14,7 +11,6 @@ from types import FrameType
 from harness.program.fact import Fact
 
 _OURS = f"{Path(__file__).parents[1]}/"
-_LIBRARIES = re.compile(r"[/\\](?:site|dist)-packages[/\\]|^<(?:frozen |string>|__array_function)")
 
 
 def calls(step: Callable[[], object]) -> int:
@@ -52,17 +48,6 @@ def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], N
 def is_ours(file: str) -> bool:
     """Tell whether code is of the harness."""
     return file.startswith(_OURS)
-
-
-@functools.cache
-def is_users(file: str) -> bool:
-    """Tell whether a file is the user's: of no installed distribution, Python's, nor ours."""
-    return not (_LIBRARIES.search(file) or file.startswith(_standard()) or is_ours(file))
-
-
-@functools.cache
-def _standard() -> tuple[str, ...]:  # finding them takes a millisecond, which few processes need
-    return tuple(f"{sysconfig.get_path(name)}/" for name in ("stdlib", "platstdlib"))
 
 
 def _calls(doing: str, rank: int) -> Fact:

@@ -20,7 +20,9 @@ DEEPEST = 40
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     os.path.join(path, "")
-    for path in {sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib")}
+    for path in {
+        sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
 )
 _SITES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 
@@ -66,7 +68,7 @@ class Places(NamedTuple):
         found = [
             Frame(
                 code.co_filename,
-                _line_of(code, instruction),
+                line_of(code, instruction),
                 code.co_qualname,
                 origin_of(code.co_filename) or "library",
             )
@@ -88,7 +90,8 @@ def places(frame: FrameType | None) -> Places:
     return Places(tuple(key), tuple(codes))
 
 
-def _line_of(code: CodeType, instruction: int) -> int:
+def line_of(code: CodeType, instruction: int) -> int:
+    """Return the line of an instruction, by its offset; of what has none, the function's first."""
     for begin, end, line in code.co_lines():
         if begin <= instruction < end and line is not None:
             return line

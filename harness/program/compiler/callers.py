@@ -18,8 +18,9 @@ from typing import Any
 
 import msgspec
 
-from harness.program.calls import heard, is_ours, is_users
+from harness.program.calls import heard, is_ours
 from harness.program.jaxpr import nested
+from harness.watch.call_sites import line_of, origin_of
 
 _LIBRARY, _OURS, _USERS, _EQUATION = range(4)
 
@@ -44,12 +45,6 @@ class CallBranch(msgspec.Struct):
     """With what is inside of it; a share of the stage's, as :func:`callers` finds it."""
     own_wall_s: float
     inside: list[CallBranch] = []
-
-    def all(self) -> Iterator[CallBranch]:
-        """Yield it, and all that is inside of it."""
-        yield self
-        for each in self.inside:
-            yield from each.all()
 
 
 class CallSum(msgspec.Struct):
@@ -102,11 +97,7 @@ class _Codes(dict[int, tuple[int, CodeType, dict[int, _Place]]]):
     def place(self, code: CodeType, at: int) -> _Place:
         places = self.known(code)[2]
         if at not in places:
-            line = next(
-                (line for begin, end, line in code.co_lines() if begin <= at < end and line),
-                code.co_firstlineno,
-            )
-            places[at] = code.co_qualname, code.co_filename, line
+            places[at] = code.co_qualname, code.co_filename, line_of(code, at)
         return places[at]
 
     def made_at(self, traceback: Any) -> tuple[_Place, ...]:
@@ -181,6 +172,11 @@ _KNOWN = _Codes()
 def made_at(traceback: Any) -> tuple[_Place, ...]:
     """Return function, file and line of each line of the user's that made an equation."""
     return _KNOWN.made_at(traceback)
+
+
+def is_users(file: str) -> bool:
+    """Tell whether a file is the user's: of no library, Python's, ours, nor generated code."""
+    return origin_of(file) == "program" and not file.startswith(("<string>", "<__array_function"))
 
 
 def _kind(code: CodeType) -> int:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from harness.program.calls import is_users
 from harness.program.compiler import tree
+from harness.program.compiler.callers import is_users
 from harness.program.compiler.tree import GROUPS, REST, CompileEvent, EventNode
 
 _KERNEL = re.compile(r"^(?:XLA::TPU emitting for |Compiling IR:)(?P<name>\S+)$")

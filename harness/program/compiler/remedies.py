@@ -123,7 +123,7 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
 
 def _line(equation: Any) -> str:
     path = made_at(equation.source_info.traceback)
-    return f"{path[-1][0]} {path[-1][1]}:{path[-1][2]}" if path else ""
+    return text_of(path[-1]) if path else ""
 
 
 def _group(inside: Inside, name: str) -> float:

@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from harness.program.compiler.loops import LEAST_TURNS
 from harness.program.jaxpr import bound, nested, opened
-
-LEAST_TURNS = 8
-"""Fewer turns are no loop."""
 
 LEAST_SHARE = 0.02
 """Of the program's equations, that a loop must cover."""
