@@ -10,7 +10,7 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.compile_page import growth_page, line_text, page
+from harness.cli.compile_page import branch_text, growth_page, page
 from harness.cli.options import Argument, Option
 from harness.cli.output import Output, say
 from harness.cli.progress import building
@@ -219,10 +219,7 @@ def _told(stage: CallBranch) -> dict[str, object]:
 
 def _rows(branch: PassBranch | CallBranch, path: str = "") -> Iterator[dict[str, object]]:
     """Yield a tree, a row a name and place."""
-    name = branch.name
-    if isinstance(branch, CallBranch) and branch.file:
-        name = f"{name} {line_text(branch.file, branch.line)}"
-    path = f"{path} > {name}" if path else name
+    path = f"{path} > {branch_text(branch)}".removeprefix(" > ")
     fields = msgspec.structs.asdict(branch)
     yield {"path": path, **{name: value for name, value in fields.items() if name != "inside"}}
     for each in branch.inside:

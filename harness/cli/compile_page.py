@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import pandas as pd
 
@@ -16,6 +17,8 @@ from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import Inside, PassBranch, Remedy
 from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text
+
+_Branch = TypeVar("_Branch", PassBranch, CallBranch)
 
 MOST_ROWS = 15
 """So many kernels and lines are shown; `--format json` has all."""
@@ -43,7 +46,7 @@ def page(label: str, made: BuiltTexts, depth: int, least: float) -> Iterator[Par
     yield Heading("Where the time goes")
     yield _groups(inside)
     yield Heading("Passes of XLA")
-    yield _tree(inside, depth, least)
+    yield _passes(inside, depth, least)
     yield from _kernels(inside)
     for stage in python:
         yield from _calls(stage, depth, least)
@@ -107,20 +110,31 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
     )
 
 
+def _tree(
+    top: _Branch, depth: int, shown: Callable[[_Branch], bool]
+) -> Iterator[tuple[str, _Branch]]:
+    """Yield the branches of a tree that are shown, with the name of each in its column."""
+
+    def walk(one: _Branch, level: int) -> Iterator[tuple[str, _Branch]]:
+        if level < depth and shown(one):
+            times = f" × {one.count}" if one.count > 1 else ""
+            yield f"{'  ' * level}{branch_text(one)}{times}", one
+            for each in one.inside:
+                yield from walk(each, level + 1)
+
+    return walk(top, 0)
+
+
+def branch_text(one: PassBranch | CallBranch | callers.CallSum) -> str:
+    """Return what a branch is called: a pass, an equation, or a line with its place."""
+    place = "" if isinstance(one, PassBranch) else line_text(one.file, one.line)
+    return f"{one.name} {place}".rstrip()
+
+
 def _calls(stage: CallBranch, depth: int, least: float) -> Iterator[Part]:
     """Yield who makes the calls of a stage, as a tree, and by line and by primitive."""
-    rows: list[tuple[str, ...]] = []
-
-    def add(one: CallBranch, level: int) -> None:
-        if level >= depth or one.calls < least * stage.calls:
-            return
-        times = f" × {one.count}" if one.count > 1 else ""
-        name = "  " * level + f"{one.name} {line_text(one.file, one.line)}".rstrip() + times
-        rows.append((name, *_figures(one, stage)))
-        for each in one.inside:
-            add(each, level + 1)
-
-    add(stage, 0)
+    branches = _tree(stage, depth, lambda one: one.calls >= least * stage.calls)
+    rows = [(name, *_figures(one, stage)) for name, one in branches]
     yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
     yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
     found = {"line": callers.lines(stage)}
@@ -130,8 +144,7 @@ def _calls(stage: CallBranch, depth: int, least: float) -> Iterator[Part]:
         shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
         if len(shown) > 1:
             yield Heading(f"{stage.name.capitalize()}, by {kind}")
-            names = [f"{one.name} {line_text(one.file, one.line)}".rstrip() for one in shown]
-            rows = [(name, *_figures(one, stage)) for name, one in zip(names, shown, strict=True)]
+            rows = [(branch_text(one), *_figures(one, stage)) for one in shown]
             yield TextTable(pd.DataFrame(rows, columns=[kind, *_FIGURES]), wrapped=("",))
 
 
@@ -161,26 +174,18 @@ def _groups(inside: Inside) -> TextTable:
     return TextTable(pd.DataFrame(rows).astype("str"))
 
 
-def _tree(inside: Inside, depth: int, least: float) -> TextTable:
-    rows: list[dict[str, str]] = []
-
-    def add(branch: PassBranch, level: int) -> None:
-        if level >= depth or branch.wall_s < least * inside.wall_s:
-            return
-        times = f" × {branch.count}" if branch.count > 1 else ""
-        rows.append(
-            {
-                "pass": "  " * level + branch.name + times,
-                "wall": seconds_text(branch.wall_s),
-                "share": _percent(branch.wall_s / inside.wall_s),
-                "own": seconds_text(branch.own_wall_s),
-                "threads": seconds_text(branch.threads_s),
-            }
-        )
-        for each in branch.inside:
-            add(each, level + 1)
-
-    add(inside.tree, 0)
+def _passes(inside: Inside, depth: int, least: float) -> TextTable:
+    branches = _tree(inside.tree, depth, lambda one: one.wall_s >= least * inside.wall_s)
+    rows = [
+        {
+            "pass": name,
+            "wall": seconds_text(one.wall_s),
+            "share": _percent(one.wall_s / inside.wall_s),
+            "own": seconds_text(one.own_wall_s),
+            "threads": seconds_text(one.threads_s),
+        }
+        for name, one in branches
+    ]
     return TextTable(pd.DataFrame(rows), wrapped=("",))
 
 
@@ -216,14 +221,8 @@ def _kernels(inside: Inside) -> Iterator[Part]:
     if lines:
         yield Heading("Lines, by the named kernels that begin there")
         ordered = sorted(lines.items(), key=lambda item: -item[1])[:MOST_ROWS]
-        yield TextTable(
-            pd.DataFrame(
-                [
-                    {"line": line, "wall of its kernels": seconds_text(wall_s)}
-                    for line, wall_s in ordered
-                ]
-            )
-        )
+        rows = [{"line": line, "wall of its kernels": seconds_text(s)} for line, s in ordered]
+        yield TextTable(pd.DataFrame(rows))
 
 
 def line_text(file: str, line: int) -> str:

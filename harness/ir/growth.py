@@ -16,7 +16,6 @@ from harness.frame.scaling import POWER_LAW, fit
 from harness.ir import build
 from harness.ir.build import BuiltTexts, SeveralCases, one_case
 from harness.program.compiler import callers
-from harness.program.compiler.inside import PassBranch
 
 LEAST_VALUES = 3
 """A line goes through any two."""
@@ -155,19 +154,16 @@ def _amounts(made: BuiltTexts) -> Iterator[tuple[str, str, float]]:
     for group in inside.groups:
         yield "group", f"{group.name}: {group.part}".removesuffix(": "), group.wall_s
     passes: dict[str, list[float]] = {}
-    for branch in _all(inside.tree):
+    waiting = [inside.tree]
+    while waiting:
+        branch = waiting.pop()
+        waiting += branch.inside
         passes.setdefault(branch.name, [0.0, 0])
         passes[branch.name][0] += branch.own_wall_s
         passes[branch.name][1] += branch.count
     for name, (wall_s, count) in passes.items():
         yield "pass", name, wall_s
         yield "count", f"runs of {name}", count
-
-
-def _all(branch: PassBranch) -> Iterator[PassBranch]:
-    yield branch
-    for each in branch.inside:
-        yield from _all(each)
 
 
 def _growth(kind: str, name: str, points: dict[float, list[float]]) -> Growth:
