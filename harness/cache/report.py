@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-import numpy as np
+import pandas as pd
 
 from harness.cache.explain import explain_runs
-from harness.cache.ledger import Summary, cold_figures, read, saved_s, summarize
+from harness.cache.ledger import Summary, frame, read, summarize
 from harness.cache.survey import SubCache, sub_caches
 from harness.watch.ledger_events import Event, Requests
 
@@ -36,47 +34,6 @@ class LedgerRun:
         return tuple(sorted({event.jax for event in self.requests.events}))
 
 
-class ModuleRow(msgspec.Struct, frozen=True):
-    """What became of one module.
-
-    Attributes:
-        lost_s: Seconds of compiling it in the newest run.
-        saved_s: Seconds that its hits saved there; None where no run tells what it takes to
-            compile.
-        why: Why it was compiled, and left no entry, in the newest run.
-    """
-
-    module: str
-    requests: int
-    hits: int
-    lost_s: float
-    saved_s: float | None
-    all_lost_s: float
-    why: str
-
-
-class HostRow(msgspec.Struct, frozen=True):
-    """What one host had of the cache in the newest run.
-
-    Attributes:
-        load_s: Seconds that half of the hits stayed below, from request to executable; None
-            without a hit.
-        load_90_s: Seconds that nine of ten stayed below.
-        bytes_per_s: What was read of entries in a second of loading.
-        lock_wait_s: Seconds of waiting for the lock of a size cap.
-    """
-
-    host: str
-    processes: int
-    requests: int
-    hits: int
-    compile_s: float
-    load_s: float | None
-    load_90_s: float | None
-    bytes_per_s: float | None
-    lock_wait_s: float
-
-
 @dataclass(frozen=True)
 class CacheReport:
     """All runs, and the newest held against the last good one."""
@@ -88,8 +45,15 @@ class CacheReport:
     causes: tuple[tuple[str, tuple[str, ...]], ...]
     """What `harness cache explain` says of compiles that the good run spared, and of which
     modules; those that cost the most seconds first."""
-    modules: tuple[ModuleRow, ...]
-    hosts: tuple[HostRow, ...]
+    modules: pd.DataFrame
+    """A row per module of the newest run: `requests`, `hits`; `lost_s`, seconds of compiling it;
+    `saved_s`, what its hits saved, NaN where no run tells what it takes to compile; `all_lost_s`,
+    seconds of compiling it in all runs; `why` it was compiled, and left no entry."""
+    hosts: pd.DataFrame
+    """A row per host of the newest run: `processes`, `requests`, `hits`, `compile_s`; `load_s` and
+    `load_90_s`, seconds that half and nine of ten hits stayed below, from request to executable;
+    `bytes_per_s`, what was read of entries in a second of loading; `lock_wait_s`, seconds of
+    waiting for the lock of a size cap."""
     sub_caches: tuple[SubCache, ...]
     """XLA's own caches in the newest run's directories, as far as they are on this machine."""
 
@@ -106,34 +70,38 @@ class CacheReport:
         return least or 0.0, 1.0 if most is None or most != most else most
 
 
-def report(paths: Sequence[Path]) -> CacheReport:
-    """Read ledgers, one a run, and report the newest.
+def report(paths: Sequence[Path]) -> CacheReport | None:
+    """Read ledgers, one a run, and report the newest; None where there is no event in any.
 
     All of them lend their compile seconds to each other: a hit saves what another run spent.
     """
-    known = [(str(path), read(path)) for path in paths]
-    known = [(name, requests) for name, requests in known if requests.events]
-    everything = [event for _, requests in known for event in requests.events]
+    known = {str(path): read(path) for path in paths}
     runs = sorted(
         (
-            LedgerRun(name, requests, summarize(requests.events, everything))
-            for name, requests in known
+            LedgerRun(name, run, summarize(run.events, _events(known, but=name)))
+            for name, run in known.items()
+            if run.events
         ),
         key=lambda run: run.ended_at_s,
     )
     if not runs:
-        return CacheReport((), None, (), (), (), ())
+        return None
     newest, good = runs[-1], _last_good(runs)
     events = newest.requests.events
     directories = sorted({event.directory for event in events if event.directory})
+    rows = _rows(frame(events, _events(known, but=newest.name)))
     return CacheReport(
         tuple(runs),
         good,
         _causes(good, newest) if good else (),
-        tuple(_modules(events, everything)),
-        tuple(_hosts(events)),
+        _modules(rows, _rows(frame(_events(known)))),
+        _hosts(rows),
         tuple(one for place in directories for one in sub_caches(Path(place))),
     )
+
+
+def _events(known: Mapping[str, Requests], but: str = "") -> list[Event]:
+    return [event for name, run in known.items() if name != but for event in run.events]
 
 
 def _last_good(runs: Sequence[LedgerRun]) -> LedgerRun | None:
@@ -152,54 +120,42 @@ def _causes(good: LedgerRun, newest: LedgerRun) -> tuple[tuple[str, tuple[str, .
     return tuple((text, tuple(of[text])) for text in sorted(of, key=lambda text: -lost_s[text]))
 
 
-def _modules(events: Sequence[Event], everything: Sequence[Event]) -> list[ModuleRow]:
-    cold = cold_figures(everything)
-    all_lost_s: dict[str, float] = defaultdict(float)
-    for event in everything:
-        all_lost_s[event.module] += event.compile_s or 0.0
-    rows = []
-    for module, own in _grouped(events, lambda event: event.module).items():
-        hits = [event for event in own if event.outcome == "hit"]
-        saved = [saved_s(event, cold) for event in hits]
-        reasons = {event.reason: None for event in own if event.reason}
-        rows.append(
-            ModuleRow(
-                module,
-                len(own),
-                len(hits),
-                sum(event.compile_s or 0.0 for event in own),
-                None if None in saved else sum(s for s in saved if s is not None),
-                all_lost_s[module],
-                "; ".join(reasons),
-            )
-        )
-    return sorted(rows, key=lambda row: (-row.lost_s, -(row.saved_s or 0.0), row.module))
+def _rows(events: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per request, in which a miss saved, loaded and read nothing."""
+    hit = events["outcome"] == "hit"
+    return events.assign(
+        hit=hit,
+        compile_s=events["compile_s"].astype(float),
+        saved_s=events["saved_s"].astype(float).where(hit, 0.0),
+        load_s=events["load_s"].astype(float).where(hit),
+        bytes_in=events["bytes_in"].where(hit, 0),
+    )
 
 
-def _hosts(events: Sequence[Event]) -> list[HostRow]:
-    rows = []
-    for host, own in sorted(_grouped(events, lambda event: event.host).items()):
-        hits = [event for event in own if event.outcome == "hit"]
-        loads_s = [event.load_s for event in hits if event.load_s is not None]
-        read_bytes = sum(event.bytes_in for event in hits)
-        rows.append(
-            HostRow(
-                host,
-                len({event.pid for event in own}),
-                len(own),
-                len(hits),
-                sum(event.compile_s or 0.0 for event in own),
-                statistics.median(loads_s) if loads_s else None,
-                float(np.quantile(loads_s, 0.9)) if loads_s else None,
-                read_bytes / sum(loads_s) if sum(loads_s) else None,
-                sum(event.lock_wait_s for event in own),
-            )
-        )
-    return rows
+def _modules(newest: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
+    found = newest.groupby("module").agg(
+        requests=("hit", "size"),
+        hits=("hit", "sum"),
+        lost_s=("compile_s", "sum"),
+        saved_s=("saved_s", lambda saved_s: saved_s.sum(skipna=False)),
+        why=("reason", lambda reasons: "; ".join(filter(None, reasons.unique()))),
+    )
+    found.insert(4, "all_lost_s", every.groupby("module")["compile_s"].sum())
+    found = found.reset_index()
+    return found.sort_values(["lost_s", "saved_s", "module"], ascending=[False, False, True])
 
 
-def _grouped(events: Iterable[Event], name: Callable[[Event], str]) -> dict[str, list[Event]]:
-    found: dict[str, list[Event]] = defaultdict(list)
-    for event in events:
-        found[name(event)].append(event)
-    return found
+def _hosts(newest: pd.DataFrame) -> pd.DataFrame:
+    hosts = newest.groupby("host")
+    found = hosts.agg(
+        processes=("pid", "nunique"),
+        requests=("hit", "size"),
+        hits=("hit", "sum"),
+        compile_s=("compile_s", "sum"),
+        load_s=("load_s", "median"),
+        load_90_s=("load_s", lambda load_s: load_s.quantile(0.9)),
+        bytes_per_s=("bytes_in", "sum"),
+        lock_wait_s=("lock_wait_s", "sum"),
+    )
+    found["bytes_per_s"] /= hosts["load_s"].sum()
+    return found.reset_index()

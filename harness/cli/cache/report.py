@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cache import report as reports
-from harness.cache.report import CacheReport, HostRow, LedgerRun, ModuleRow
+from harness.cache.report import CacheReport, LedgerRun
 from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
 from harness.cli.options import Argument, JsonOutput, Option
-from harness.cli.output import Heading, Part, TextTable, notes
+from harness.cli.output import Heading, Part, TextTable, notes, records
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, size_text, some
@@ -49,7 +50,7 @@ def report(*, ledgers: list[Path], fail_under: float | None = None, output: Json
         twice = next(path for path in ledgers if ledgers.count(path) > 1)
         raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")
     found = reports.report(ledgers)
-    if not found.runs:
+    if found is None:
         notes.print("No compile request is in any of these ledgers.", markup=False)
         raise Exit(ExitCode.NOTHING)
     low, high = found.rate_bounds
@@ -81,10 +82,12 @@ def _page(found: CacheReport) -> Iterator[Part]:
         yield f"  {some(modules, 3)}: {text}"
     if more := len(found.causes) - SHOWN:
         yield f"  … and {more} more causes; --json gives all." if more > 0 else ""
-    yield _modules(found.modules)
+    yield _modules(found.modules[:SHOWN])
     if len(found.modules) > SHOWN:
         yield f"… and {len(found.modules) - SHOWN} more modules; --json and CSV give all."
-    told = dict.fromkeys(why for one in found.modules[:SHOWN] for why in one.why.split("; "))
+    told = dict.fromkeys(
+        why for all_of in found.modules["why"][:SHOWN] for why in all_of.split("; ")
+    )
     yield from (f"{why}: {SETTINGS[why]} decides it." for why in told if why in SETTINGS)
     if len(found.runs) > 1:
         yield _runs(found.runs[-SHOWN:])
@@ -112,18 +115,15 @@ def _saved(run: LedgerRun) -> str:
     return known + (f", and what {counted(unknown, 'hit')} saved is unknown" if unknown else "")
 
 
-def _modules(modules: Sequence[ModuleRow]) -> TextTable:
-    rows = [
-        {
-            "module": printable(one.module),
-            "hits": f"{one.hits} of {one.requests}",
-            "compiled": seconds_text(one.lost_s),
-            "saved": "unknown" if one.saved_s is None else seconds_text(one.saved_s),
-            "compiled, all runs": seconds_text(one.all_lost_s),
-            "why no entry is left": one.why,
-        }
-        for one in modules[:SHOWN]
-    ]
+def _modules(modules: pd.DataFrame) -> TextTable:
+    rows = {
+        "module": modules["module"].map(printable),
+        "hits": _hits(modules),
+        "compiled": modules["lost_s"].map(seconds_text),
+        "saved": _known(modules["saved_s"], seconds_text, "unknown"),
+        "compiled, all runs": modules["all_lost_s"].map(seconds_text),
+        "why no entry is left": modules["why"],
+    }
     last = "why no entry is left"
     return TextTable(pd.DataFrame(rows), left=(last,), wrapped=("module", last))
 
@@ -143,25 +143,26 @@ def _runs(runs: Sequence[LedgerRun]) -> TextTable:
     return TextTable(pd.DataFrame(rows), left=("ended (UTC)", "jax"))
 
 
-def _hosts(hosts: Sequence[HostRow]) -> TextTable:
-    rows = [
-        {
-            "host": printable(one.host),
-            "processes": str(one.processes),
-            "hits": f"{one.hits} of {one.requests}",
-            "compiled": seconds_text(one.compile_s),
-            "load, median": _seconds(one.load_s),
-            "load, 90 %": _seconds(one.load_90_s),
-            "loaded": "" if one.bytes_per_s is None else scaled_text(one.bytes_per_s, "B/s"),
-            "lock": seconds_text(one.lock_wait_s),
-        }
-        for one in hosts
-    ]
+def _hosts(hosts: pd.DataFrame) -> TextTable:
+    rows = {
+        "host": hosts["host"].map(printable),
+        "processes": hosts["processes"].map(str),
+        "hits": _hits(hosts),
+        "compiled": hosts["compile_s"].map(seconds_text),
+        "load, median": _known(hosts["load_s"], seconds_text),
+        "load, 90 %": _known(hosts["load_90_s"], seconds_text),
+        "loaded": _known(hosts["bytes_per_s"], lambda value: scaled_text(value, "B/s")),
+        "lock": hosts["lock_wait_s"].map(seconds_text),
+    }
     return TextTable(pd.DataFrame(rows))
 
 
-def _seconds(value: float | None) -> str:
-    return "" if value is None else seconds_text(value)
+def _hits(rows: pd.DataFrame) -> pd.Series[str]:
+    return rows["hits"].map(str) + " of " + rows["requests"].map(str)
+
+
+def _known(values: pd.Series[float], text: Callable[[float], str], unknown: str = "") -> list[str]:
+    return [text(value) if math.isfinite(value) else unknown for value in values]
 
 
 def _document(found: CacheReport) -> dict[str, Any]:
@@ -183,8 +184,8 @@ def _document(found: CacheReport) -> dict[str, Any]:
         "good": None if found.good is None else run(found.good),
         "hit_rate_by_seconds": found.rate_bounds,
         "causes": [{"verdict": text, "modules": modules} for text, modules in found.causes],
-        "modules": found.modules,
-        "hosts": found.hosts,
+        "modules": records(found.modules),
+        "hosts": records(found.hosts),
         "runs": [run(one) for one in found.runs],
         "sub_caches": found.sub_caches,
     }
