@@ -22,9 +22,8 @@ State = Literal["readable", "empty", "torn", "garbage", "needs-zstd", "unreadabl
 
 TIME_BYTES = 4
 CHUNK_BYTES = 64 * 1024
-ZSTD_CHUNK_BYTES = 4 * 1024
-"""Smaller, because zstandard unpacks all that it is given at once: up to 128 KiB from 4 bytes."""
-UNPACK_BYTES = 1 << 20
+PIECE_BYTES = 2 * 1024
+"""So little is unpacked at once: zlib makes up to 2 MiB of it, zstd 128 KiB of 4 bytes."""
 HEAD_BYTES = 1 << 20
 """What is kept of an executable for its header, which grows with the number of arguments."""
 MOST_BYTES = 8 << 30
@@ -77,14 +76,12 @@ def read_contents(file: BinaryIO) -> Contents:
     compression = _compression_of(head)
     if not compression:
         return Contents("garbage", f"it begins with {head[:4].hex(' ')}: neither zlib nor zstd")
-    if compression == "zlib":
-        return _unpack(_zlib_parts(head, file), compression)
-    if len(head) < len(ZSTD_MAGIC):
+    if compression == "zstd" and len(head) < len(ZSTD_MAGIC):
         return Contents("torn", "its zstd stream stops in the middle", compression)
-    library = zstd_library()
+    library = zlib if compression == "zlib" else zstd_library()
     if library is None:
         return Contents("needs-zstd", "this Python has no zstd to unpack it with", compression)
-    return _unpack(_zstd_parts(library, head, file), compression)
+    return _unpack(_parts(library, compression, head, file), compression)
 
 
 def _unpack(parts: Iterator[bytes], compression: str) -> Contents:
@@ -127,34 +124,23 @@ def _compression_of(head: bytes) -> str:
     return ""
 
 
-def _zlib_parts(chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
-    unpacker = zlib.decompressobj()
-    try:
-        while chunk and not unpacker.eof:
-            yield unpacker.decompress(chunk, UNPACK_BYTES)
-            chunk = unpacker.unconsumed_tail or file.read(CHUNK_BYTES)
-        if not unpacker.eof:  # all is consumed, and the limit held the last bytes back
-            yield unpacker.flush()
-    except zlib.error as error:
-        raise _Bad("garbage", f"its zlib stream is damaged: {error}") from None
-    if not unpacker.eof:
-        raise _Bad("torn", "its zlib stream stops in the middle")
-
-
-def _zstd_parts(library: Any, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
-    unpacker = library.ZstdDecompressor()
-    if hasattr(unpacker, "decompressobj"):  # the zstandard package, not Python's own
-        unpacker = unpacker.decompressobj()
+def _parts(library: Any, compression: str, chunk: bytes, file: BinaryIO) -> Iterator[bytes]:
+    if library is zlib:
+        unpacker, damaged = zlib.decompressobj(), zlib.error
+    else:
+        unpacker, damaged = library.ZstdDecompressor(), library.ZstdError
+        if hasattr(unpacker, "decompressobj"):  # the zstandard package, not Python's own
+            unpacker = unpacker.decompressobj()
     try:
         while chunk:
-            for start in range(0, len(chunk), ZSTD_CHUNK_BYTES):
-                yield unpacker.decompress(chunk[start : start + ZSTD_CHUNK_BYTES])
+            for start in range(0, len(chunk), PIECE_BYTES):
+                yield unpacker.decompress(chunk[start : start + PIECE_BYTES])
                 if unpacker.eof:
                     return
             chunk = file.read(CHUNK_BYTES)
-    except library.ZstdError as error:
-        raise _Bad("garbage", f"its zstd stream is damaged: {error}") from None
-    raise _Bad("torn", "its zstd stream stops in the middle")
+    except damaged as error:
+        raise _Bad("garbage", f"its {compression} stream is damaged: {error}") from None
+    raise _Bad("torn", f"its {compression} stream stops in the middle")
 
 
 def zstd_library() -> Any:
@@ -176,10 +162,7 @@ _VERSION, _RUNTIME, _MODULE = 1, 2, 7
 
 
 def _header_of(executable: bytes) -> dict[int, bytes]:
-    """The fields of an executable's header by their numbers; none if it has no such header.
-
-    The header is a length and a protocol buffer. A number is given as its bytes in the buffer.
-    """
+    # By their numbers, of a length and a protocol buffer; a number is given as its bytes in that.
     length, start = _varint(executable, 0)
     header, found, at = executable[start : start + length], dict[int, bytes](), 0
     while at < len(header):
@@ -197,7 +180,6 @@ def _header_of(executable: bytes) -> dict[int, bytes]:
 
 
 def _format_of(header: dict[int, bytes]) -> str:
-    """The name and version of an executable's format, such as `pjrt_ifrt 3`; empty without one."""
     name = header.get(_RUNTIME, b"")
     if not name.isascii() or not name.decode("ascii").isidentifier():
         return ""
@@ -205,12 +187,7 @@ def _format_of(header: dict[int, bytes]) -> str:
 
 
 def _missing_bytes(head: bytes, size: int) -> int:
-    """How many bytes an executable for CPUs lacks, by the length that it tells of itself.
-
-    Those for GPUs and TPUs tell none in this place.
-
-    `head` are its first bytes, of `size`.
-    """
+    # By the length that executables for CPUs tell of themselves, and those for GPUs and TPUs not.
     header = _header_of(head)
     length, start = _varint(head, 0)
     at = start + length
@@ -263,9 +240,6 @@ def _varint(data: bytes, start: int) -> tuple[int, int]:
     return 0, len(data)
 
 
-# What a processor lacks of the instructions that an executable needs
-
-
 CPUINFO = Path("/proc/cpuinfo")
 
 _COMPARABLE = re.compile(r"avx(2|512\w*|vnni\w*|ifma|ne\w*)?|amx\w*|fma|f16c|vaes|vpclmulqdq")
@@ -278,23 +252,20 @@ def lacking_features(features: Iterable[str]) -> tuple[str, ...]:
     None where the system does not say what it has, as outside of Linux on x86.
     """
     here = _here()
+    plain = {name: _plain(name) for name in features} if here else {}
     return tuple(
-        name
-        for name in features
-        if here and _COMPARABLE.fullmatch(plain_feature(name)) and plain_feature(name) not in here
+        name for name, one in plain.items() if _COMPARABLE.fullmatch(one) and one not in here
     )
 
 
-def plain_feature(name: str) -> str:
-    """A feature's name as LLVM (`avx512vnni`, `amx-int8`) and Linux (`avx512_vnni`) share it."""
-    return re.sub(r"[-_.]", "", name)
+def _plain(feature: str) -> str:
+    return re.sub(r"[-_.]", "", feature)  # LLVM has `avx512vnni`, Linux `avx512_vnni`
 
 
 @functools.cache
 def _here() -> frozenset[str]:
     try:
-        text = CPUINFO.read_text()
+        flags = re.search(r"^flags\s*:(.*)$", CPUINFO.read_text(), re.MULTILINE)
     except OSError:
         return frozenset()
-    flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(map(plain_feature, flags[1].split())) if flags else frozenset()
+    return frozenset(map(_plain, flags[1].split())) if flags else frozenset()
