@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 import msgspec
 
 from harness.cache.put_cost import PutCost
-from harness.cache.survey import Survey
+from harness.cache.survey import Entry, Survey
 
 SETTLE_S = 10.0
 """An entry that is younger than this may still be on its way."""
@@ -40,7 +40,6 @@ class Examined:
     """What the doctor looks at.
 
     Attributes:
-        local: Whether it is on this machine, so that its permissions can be looked at.
         capped: Whether it is used with a size cap; None for what the directory shows.
         put_cost: The cost of a write at its number of entries, if that was measured.
         jax: The release of JAX that will read it, such as `0.12.0.1`; empty if nobody knows.
@@ -48,12 +47,16 @@ class Examined:
     """
 
     survey: Survey
-    local: bool = True
     capped: bool | None = None
     put_cost: PutCost | None = None
     settle_s: float = SETTLE_S
     jax: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def local(self) -> bool:
+        """Whether it is on this machine, so that its permissions can be looked at."""
+        return "://" not in self.survey.directory
 
     @property
     def is_capped(self) -> bool:
@@ -65,7 +68,7 @@ class Examined:
 class Sign:
     """Where an ailment was seen; what is None is what its ailment says."""
 
-    entries: tuple[str, ...]
+    entries: Iterable[Entry]
     evidence: str
     severity: Severity | None = None
     remedy: str | None = None
@@ -93,7 +96,7 @@ class Ailment:
             yield CacheFinding(
                 self.name,
                 sign.severity or self.severity,
-                sign.entries,
+                tuple(entry.name for entry in sign.entries),
                 sign.evidence,
                 sign.remedy or self.remedy,
                 sign.settled,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import stat
 import struct
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -64,25 +62,25 @@ def _open_to_others(examined: Examined) -> Iterator[Sign]:
 def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
     plain = [one for one in entries if one.mode and stat.S_ISREG(one.mode)]
     # A link shows every permission, and grants none.
-    everyone = [one.name for one in plain if (one.mode or 0) & stat.S_IWOTH]
+    everyone = [one for one in plain if (one.mode or 0) & stat.S_IWOTH]
     if everyone:
         yield Sign(
-            tuple(everyone),
+            everyone,
             f"everyone on this machine can overwrite {len(everyone)} entries, and an entry is code "
             "that JAX runs",
         )
-    others: dict[str, list[str]] = defaultdict(list)
+    others: dict[str, list[Entry]] = defaultdict(list)
     for one in plain:
         if one.owner is not None and one.owner not in (0, os.geteuid()):
-            others[user_name(one.owner)].append(one.name)
+            others[user_name(one.owner)].append(one)
         elif one.owner is not None and one.group is not None:
             path = f"{place}/{one.name}{CACHE_SUFFIX}"
             for who in writers(path, one.mode or 0, one.owner, one.group):
-                others[who].append(one.name)
-    for who, names in others.items():
+                others[who].append(one)
+    for who, entries in others.items():
         yield Sign(
-            tuple(names),
-            f"{who} can overwrite {len(names)} entries, and an entry is code that JAX runs",
+            entries,
+            f"{who} can overwrite {len(entries)} entries, and an entry is code that JAX runs",
             "ailing",
             f"If {who} may run code as you, nothing; else fill a directory of your own.",
         )
@@ -90,26 +88,6 @@ def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
 
 _TAKE_AWAY = (
     "Take the permission away (`{}`), and fill a new directory if you do not know who used it."
-)
-
-OTHERS_CAN_WRITE = Ailment(
-    "others-can-write", "unusable", _TAKE_AWAY.format("chmod o-w"), _open_to_others
-)
-
-
-def _without_filelock(examined: Examined) -> Iterator[Sign]:
-    if examined.is_capped and importlib.util.find_spec("filelock") is None:
-        yield Sign(
-            (), f"{sys.executable} has no package filelock, and this cache is used with a size cap"
-        )
-
-
-NO_FILELOCK = Ailment(
-    "no-filelock",
-    "ailing",
-    "Install it (`pip install filelock`): without it, JAX warns once and then runs without any "
-    "cache as soon as jax_compilation_cache_max_size is set.",
-    _without_filelock,
 )
 
 
@@ -126,13 +104,16 @@ def _slow_put(examined: Examined) -> Iterator[Sign]:
             yield Sign((), f"{evidence}; this directory shows no cap, so today it does not", "note")
 
 
-SLOW_PUT = Ailment(
-    "slow-put",
-    "ailing",
-    "Use fewer entries: a cap that fits fewer, a higher "
-    "jax_persistent_cache_min_compile_time_secs, one directory per program; or no cap and a "
-    "clean-up by age while nothing runs.",
-    _slow_put,
+AILMENTS = (
+    Ailment("others-can-write", "unusable", _TAKE_AWAY.format("chmod o-w"), _open_to_others),
+    Ailment(
+        "slow-put",
+        "ailing",
+        "Use fewer entries: a cap that fits fewer, a higher "
+        "jax_persistent_cache_min_compile_time_secs, one directory per program; or no cap and a "
+        "clean-up by age while nothing runs.",
+        _slow_put,
+    ),
 )
 
 

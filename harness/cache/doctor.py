@@ -7,41 +7,15 @@ from typing import Any, Literal
 import msgspec
 
 from harness.cache import directory_ailments, entry_ailments
-from harness.cache.ailment import Ailment, CacheFinding, Examined
+from harness.cache.ailment import CacheFinding, Examined
 from harness.cache.put_cost import PutCost
 from harness.cache.survey import Entry, Survey
 from harness.errors import ExitCode
 
-AILMENTS: dict[str, Ailment] = {
-    ailment.name: ailment
-    for ailment in (
-        entry_ailments.EMPTY,
-        entry_ailments.TORN,
-        entry_ailments.GARBAGE,
-        entry_ailments.WRONG_MODULE,
-        entry_ailments.UNLOADABLE,
-        entry_ailments.FOREIGN_PROCESSOR,
-        entry_ailments.ORPHANED,
-        entry_ailments.UNREADABLE,
-        entry_ailments.UNCHECKED,
-        entry_ailments.DUPLICATE,
-        entry_ailments.NEVER_READ,
-        entry_ailments.FOREIGN_VERSION,
-        entry_ailments.FUTURE,
-        directory_ailments.OTHERS_CAN_WRITE,
-        directory_ailments.NO_FILELOCK,
-        directory_ailments.SLOW_PUT,
-    )
-}
+AILMENTS = {one.name: one for one in (*entry_ailments.AILMENTS, *directory_ailments.AILMENTS)}
 """All that the doctor looks for, in this order."""
 
 State = Literal["healthy", "ailing", "unusable"]
-
-EXIT_CODES: dict[State, ExitCode] = {
-    "healthy": ExitCode.FINE,
-    "ailing": ExitCode.WORSE,
-    "unusable": ExitCode.UNUSABLE,
-}
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -54,7 +28,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     @property
     def exit_code(self) -> ExitCode:
         """What the command line ends with."""
-        return EXIT_CODES[self.state]
+        known = {"healthy": ExitCode.FINE, "ailing": ExitCode.WORSE}
+        return known.get(self.state, ExitCode.UNUSABLE)
 
 
 def diagnose(survey: Survey, **known: Any) -> Diagnosis:

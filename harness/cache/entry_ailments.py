@@ -16,26 +16,20 @@ FUTURE_S = 60.0
 """Clocks of machines that share a directory differ by less."""
 
 
-def _when_settled(entry: Entry, evidence: str, settle_s: float) -> Sign:
-    """Return the sign of an entry that is bad, unless its writer has not finished.
-
-    JAX writes an entry in place: a young one may still be on its way.
-    """
-    age_s = entry.read_at - entry.written_at
-    if abs(age_s) >= settle_s:
-        return Sign((entry.name,), evidence)
-    when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
-    evidence += f"; written {when}, so it may still be on its way: look again"
-    return Sign((entry.name,), evidence, severity="note", settled=False)
-
-
 def _read_as(state: State) -> Callable[[Examined], Iterator[Sign]]:
     def find(examined: Examined) -> Iterator[Sign]:
         for entry in examined.survey.entries:
-            if entry.contents.state == state:
-                evidence = f"{entry.size_bytes} bytes: {entry.contents.reason}"
-                settled = state in ("unreadable", "unchecked")  # no writer leaves one like that
-                yield _when_settled(entry, evidence, 0.0 if settled else examined.settle_s)
+            if entry.contents.state != state:
+                continue
+            evidence = f"{entry.size_bytes} bytes: {entry.contents.reason}"
+            age_s = entry.read_at - entry.written_at
+            # JAX writes an entry in place; but no writer leaves one that cannot be read.
+            if state in ("unreadable", "unchecked") or abs(age_s) >= examined.settle_s:
+                yield Sign([entry], evidence)
+            else:
+                when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
+                evidence += f"; written {when}, so it may still be on its way: look again"
+                yield Sign([entry], evidence, severity="note", settled=False)
 
     return find
 
@@ -45,46 +39,18 @@ _COMPILED_EACH_TIME = (
     "writes it again."
 )
 
-EMPTY = Ailment("empty", "ailing", _COMPILED_EACH_TIME, _read_as("empty"), moved_aside=True)
-TORN = Ailment("torn", "ailing", _COMPILED_EACH_TIME, _read_as("torn"), moved_aside=True)
-GARBAGE = Ailment("garbage", "ailing", _COMPILED_EACH_TIME, _read_as("garbage"), moved_aside=True)
-
-UNREADABLE = Ailment(
-    "unreadable",
-    "ailing",
-    "JAX compiles its module anew each time, with a warning. Give the user whose programs use the "
-    "cache permission to read it, or move it out of the way.",
-    _read_as("unreadable"),
-)
-
-UNCHECKED = Ailment(
-    "unchecked",
-    "note",
-    "No executable is known to be as large. Look at where it came from.",
-    _read_as("unchecked"),
-)
-
 
 def _wrong_module(examined: Examined) -> Iterator[Sign]:
     for entry in examined.survey.entries:
         inside = entry.contents.module
         if inside and inside != as_xla_names(entry.module):
-            yield Sign((entry.name,), f"the module in it is {inside}, not {entry.module}")
+            yield Sign([entry], f"the module in it is {inside}, not {entry.module}")
 
 
 def as_xla_names(module: str) -> str:
     """XLA's own name of a module: each byte that is no letter, digit, `_`, `.` or `-` is a `_`."""
     return re.sub(r"[^\w.-]", "_", module.encode().decode("latin-1"), flags=re.ASCII)
 
-
-WRONG_MODULE = Ailment(
-    "wrong-module",
-    "unusable",
-    "JAX runs it as the function that the name says, and gives that one's results. --quarantine "
-    "moves it aside; find out who copied or renamed files here.",
-    _wrong_module,
-    moved_aside=True,
-)
 
 _MAY_BE_OTHERS = (
     "It does not say what it is for, so it stays. If programs for CPUs alone use this directory, "
@@ -102,14 +68,11 @@ def _refused(examined: Examined) -> Iterator[Sign]:
         if said := examined.refused.get(entry.name):
             evidence = f"XLA does not load it for a CPU: {said}"
             if not entry.contents.processor:
-                yield Sign((entry.name,), evidence, "note", _MAY_BE_OTHERS, settled=False)
+                yield Sign([entry], evidence, "note", _MAY_BE_OTHERS, settled=False)
             elif NO_SYMBOLS in said:
-                yield Sign((entry.name,), evidence, "note", _MAY_BE_NEWER, settled=False)
+                yield Sign([entry], evidence, "note", _MAY_BE_NEWER, settled=False)
             else:
-                yield Sign((entry.name,), evidence)
-
-
-UNLOADABLE = Ailment("unloadable", "ailing", _COMPILED_EACH_TIME, _refused, moved_aside=True)
+                yield Sign([entry], evidence)
 
 
 def _foreign_processor(examined: Examined) -> Iterator[Sign]:
@@ -119,20 +82,11 @@ def _foreign_processor(examined: Examined) -> Iterator[Sign]:
             lacking[entry.contents.processor, features].append(entry)
     for (name, features), entries in lacking.items():
         yield Sign(
-            _names(entries),
+            entries,
             f"{len(entries)} entries are compiled for {name}, with instructions that this "
             f"processor lacks: {', '.join(features)}",
         )
 
-
-FOREIGN_PROCESSOR = Ailment(
-    "foreign-processor",
-    "ailing",
-    "XLA loads them with an error in its log, and a program may die of an illegal instruction. "
-    "Give each kind of processor a directory of its own. Programs that run elsewhere still hit "
-    "them, so they stay.",
-    _foreign_processor,
-)
 
 _HEALED = (0, 11, 1)
 """The release of JAX whose eviction bears an entry without a time of use (jax#39883)."""
@@ -150,7 +104,7 @@ def _orphaned(examined: Examined) -> Iterator[Sign]:
         told = f"{len(orphans)} entries have no time of use beside them, as a size cap needs"
         fails = examined.jax and _release(examined.jax) < _HEALED
         yield Sign(
-            _names(orphans),
+            orphans,
             f"{told}; jax {examined.jax} fails every write while there is one" if fails else told,
             severity="ailing" if fails else "note",
         )
@@ -158,17 +112,6 @@ def _orphaned(examined: Examined) -> Iterator[Sign]:
 
 def _release(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
-
-
-ORPHANED = Ailment(
-    "orphaned",
-    "note",
-    "Some programs use this directory without the cap that others have: give all the same. Up to "
-    "jax 0.11.0 an orphan makes every write under a cap fail, until the program that it belongs to "
-    "runs with the cap, which notes its time; later releases only evict it first. It is healthy, "
-    "and stays.",
-    _orphaned,
-)
 
 
 def _duplicates(examined: Examined) -> Iterator[Sign]:
@@ -182,22 +125,9 @@ def _duplicates(examined: Examined) -> Iterator[Sign]:
         if len(entries) > 1:
             spare = sum(entry.size_bytes for entry in entries[1:])
             yield Sign(
-                _names(entries),
+                entries,
                 f"{module}: {len(entries)} keys hold the same executable, {spare} bytes to spare",
             )
-
-
-def _names(entries: list[Entry]) -> tuple[str, ...]:
-    return tuple(entry.name for entry in entries)
-
-
-DUPLICATE = Ailment(
-    "duplicate",
-    "note",
-    "Harmless but for the room: the same executable under several keys. A flag or a setting that "
-    "is in the key but changes nothing is the usual reason.",
-    _duplicates,
-)
 
 
 def _never_read(examined: Examined) -> Iterator[Sign]:
@@ -208,25 +138,17 @@ def _never_read(examined: Examined) -> Iterator[Sign]:
         sources = {"atime-file": "JAX's own record", "file-system": "times of last access"}
         told = " and ".join(sorted({sources[entry.used_source] for entry in unread}))
         yield Sign(
-            _names(unread),
+            unread,
             f"{len(unread)} of {len(every)} entries ({size_bytes} bytes) were not read since they "
             f"were written, by {told}",
         )
-
-
-NEVER_READ = Ailment(
-    "never-read",
-    "note",
-    "Nothing to mend: what is never read costs room, and under a cap evicts others.",
-    _never_read,
-)
 
 
 def _foreign(examined: Examined) -> Iterator[Sign]:
     unpackable = [e for e in examined.survey.entries if e.contents.state == "needs-zstd"]
     if unpackable:
         yield Sign(
-            _names(unpackable),
+            unpackable,
             f"{len(unpackable)} entries are compressed with zstd, which this Python "
             f"({sys.version_info.major}.{sys.version_info.minor}) cannot unpack: a Python with it "
             "wrote them. They were not checked",
@@ -243,19 +165,10 @@ def _foreign(examined: Examined) -> Iterator[Sign]:
     for name, entries in formats.items():
         kind = f"an executable of the format `{name}`" if name else "no executable's header"
         yield Sign(
-            _names(entries),
+            entries,
             f"{len(entries)} entries have {kind} (known: {known}). An entry does not hold the "
             "release that wrote it",
         )
-
-
-FOREIGN_VERSION = Ailment(
-    "foreign-version",
-    "note",
-    "Another release of jaxlib, or not an executable at all. The release is in the key, so that an "
-    "old one is never asked for; if JAX warns about one of these, move it aside.",
-    _foreign,
-)
 
 
 def _future(examined: Examined) -> Iterator[Sign]:
@@ -267,13 +180,77 @@ def _future(examined: Examined) -> Iterator[Sign]:
             # Only the time of use that JAX recorded decides what is evicted.
             misleads = entry.used_source == "atime-file" and used_ahead_s > FUTURE_S
             evidence = f"its time is {ahead_s:.0f} s ahead of this machine's clock"
-            yield Sign((entry.name,), evidence, severity="ailing" if misleads else "note")
+            yield Sign([entry], evidence, severity="ailing" if misleads else "note")
 
 
-FUTURE = Ailment(
-    "future",
-    "note",
-    "Set the clock right. Under a size cap such an entry counts as the newest used and stays until "
-    "the clock has caught up.",
-    _future,
+AILMENTS = (
+    Ailment("empty", "ailing", _COMPILED_EACH_TIME, _read_as("empty"), moved_aside=True),
+    Ailment("torn", "ailing", _COMPILED_EACH_TIME, _read_as("torn"), moved_aside=True),
+    Ailment("garbage", "ailing", _COMPILED_EACH_TIME, _read_as("garbage"), moved_aside=True),
+    Ailment(
+        "wrong-module",
+        "unusable",
+        "JAX runs it as the function that the name says, and gives that one's results. "
+        "--quarantine moves it aside; find out who copied or renamed files here.",
+        _wrong_module,
+        moved_aside=True,
+    ),
+    Ailment("unloadable", "ailing", _COMPILED_EACH_TIME, _refused, moved_aside=True),
+    Ailment(
+        "foreign-processor",
+        "ailing",
+        "XLA loads them with an error in its log, and a program may die of an illegal instruction. "
+        "Give each kind of processor a directory of its own. Programs that run elsewhere still hit "
+        "them, so they stay.",
+        _foreign_processor,
+    ),
+    Ailment(
+        "orphaned",
+        "note",
+        "Some programs use this directory without the cap that others have: give all the same. Up "
+        "to jax 0.11.0 an orphan makes every write under a cap fail, until the program that it "
+        "belongs to runs with the cap, which notes its time; later releases only evict it first. "
+        "It is healthy, and stays.",
+        _orphaned,
+    ),
+    Ailment(
+        "unreadable",
+        "ailing",
+        "JAX compiles its module anew each time, with a warning. Give the user whose programs use "
+        "the cache permission to read it, or move it out of the way.",
+        _read_as("unreadable"),
+    ),
+    Ailment(
+        "unchecked",
+        "note",
+        "No executable is known to be as large. Look at where it came from.",
+        _read_as("unchecked"),
+    ),
+    Ailment(
+        "duplicate",
+        "note",
+        "Harmless but for the room: the same executable under several keys. A flag or a setting "
+        "that is in the key but changes nothing is the usual reason.",
+        _duplicates,
+    ),
+    Ailment(
+        "never-read",
+        "note",
+        "Nothing to mend: what is never read costs room, and under a cap evicts others.",
+        _never_read,
+    ),
+    Ailment(
+        "foreign-version",
+        "note",
+        "Another release of jaxlib, or not an executable at all. The release is in the key, so "
+        "that an old one is never asked for; if JAX warns about one of these, move it aside.",
+        _foreign,
+    ),
+    Ailment(
+        "future",
+        "note",
+        "Set the clock right. Under a size cap such an entry counts as the newest used and stays "
+        "until the clock has caught up.",
+        _future,
+    ),
 )

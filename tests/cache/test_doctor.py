@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import pwd
@@ -56,7 +55,7 @@ def test_an_ailment_that_is_planted_is_found_alone(fill, one):
 
 
 def test_every_ailment_is_planted():
-    noted = "unchecked", "duplicate", "never-read", "foreign-version", "no-filelock", "slow-put"
+    noted = "unchecked", "duplicate", "never-read", "foreign-version", "slow-put"
     assert AILMENTS.keys() - {one.kind for one in PLANTS} == set(noted)  # these: below
 
 
@@ -198,12 +197,9 @@ def test_a_group_or_an_owner_who_can_write_is_named(fill, monkeypatch):
     assert (sign.severity, "the group" in sign.evidence) == ("ailing", True)
 
 
-def test_filelock_and_the_cost_of_a_write_matter_under_a_cap_only(fill, monkeypatch):
+def test_the_cost_of_a_write_matters_under_a_cap_only(fill):
     directory = fill()
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert kinds(diagnose(directory)) == set()
-    lacking, slow = diagnose(directory, capped=True), diagnose(directory, put_cost=SLOW)
-    assert (lacking.state, kinds(lacking)) == ("ailing", {"no-filelock"})
+    slow = diagnose(directory, put_cost=SLOW)
     assert (slow.state, the(slow, "slow-put").severity) == ("healthy", "note")
     assert "500 ms at 20000 entries, 1.0 ms at none" in the(slow, "slow-put").evidence
     assert diagnose(directory, put_cost=SLOW, capped=True).state == "ailing"

@@ -84,7 +84,6 @@ def doctor(
     counts.
     """
     place = open_directory(directory)
-    local = isinstance(place, LocalDirectory)
     if quarantine:
         _local(place, "--quarantine")
     seen = survey(place)
@@ -95,7 +94,6 @@ def doctor(
         loads = load(_local(place, "--load"), readable)
     diagnose = functools.partial(
         finder.diagnose,
-        local=local,
         put_cost=cost,
         capped=True if max_size >= 0 else None,
         settle_s=settle,
