@@ -30,7 +30,7 @@ from harness.cache.entry import Contents, lacking_features, read_contents
 from harness.cache.entry_ailments import as_xla_names
 from harness.cache.survey import NAME
 from harness.errors import UsageError
-from harness.records.files import replaced
+from harness.records.files import is_left, replaced
 from harness.watch import cache_keys as keys
 from harness.watch.ledger_events import ALREADY_THERE, Event, Requests, reason_text
 
@@ -44,9 +44,6 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeErro
 
 PARTIAL = ".unpack-"
 """Begins the name of a file that is being written; JAX looks at none of these."""
-
-LEFT_S = 600.0
-"""One that was not written to for so long was left by a call that was stopped."""
 
 JAXLIB = "jax_lib version"
 NO_NAME = "its name is none that JAX gives"
@@ -192,7 +189,9 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
         with zipfile.ZipFile(place) as whole:
             manifest = _manifest(whole)
             directory.mkdir(parents=True, exist_ok=True)
-            _tidy(directory)
+            for partial in filter(is_left, directory.glob(PARTIAL + "*")):
+                with contextlib.suppress(OSError):  # another call may be at it
+                    partial.unlink()
             for packed in manifest.entries:
                 target = directory / (packed.name + CACHE_SUFFIX)
                 reason = _unfit(packed, directory, jaxlib)
@@ -276,11 +275,3 @@ def _unfit_for_machine(contents: Contents) -> str:
             f"lacks: {', '.join(lacking)}"
         )
     return ""
-
-
-def _tidy(directory: Path) -> None:
-    """Remove what calls left that were stopped."""
-    for partial in directory.glob(PARTIAL + "*"):
-        with contextlib.suppress(OSError):  # another call may be at it
-            if time.time() - partial.stat().st_mtime > LEFT_S:
-                partial.unlink()

@@ -11,13 +11,13 @@ import os
 import shutil
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError, locked
 from harness.cache.survey import QUARANTINE_PREFIX, Entry, Survey
+from harness.records.files import is_left
 
 PREFIX = "pruned-"
 """Begins the name of a folder of entries that are being deleted."""
@@ -25,44 +25,52 @@ PREFIX = "pruned-"
 SETTLE_S = 60.0
 """An entry that is younger than this may still be on its way, and stays."""
 
-LEFT_S = 600.0
-"""A folder that nothing was moved into for so long was left by a call that was stopped."""
-
 CPU, OTHER = "cpu", "other"
 TARGETS = (CPU, OTHER)
 """An entry for a CPU says for which processor it is compiled; one for a GPU or TPU does not."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What may go; what is None or empty does not matter."""
+def superfluous(
+    survey: Survey,
+    *,
+    max_size_bytes: int | None = None,
+    unused_s: float | None = None,
+    age_s: float | None = None,
+    target: str = "",
+    only: Collection[str] | None = None,
+    keep: Collection[str] = (),
+) -> list[Entry]:
+    """Return the entries that match every limit, the longest unused first.
 
-    max_size_bytes: int | None = None
-    """As many go, the longest unused first, as leave the whole directory with so many bytes."""
-    unused_s: float | None = None
-    """Not used for so long, as far as the directory tells."""
-    age_s: float | None = None
-    """Written so long ago."""
-    target: str = ""
-    """One of :data:`TARGETS`."""
-    only: Collection[str] | None = None
-    """Among these names."""
-    keep: Collection[str] = ()
-    """These names stay, whatever else is said."""
+    What JAX did not write, or wrote a minute ago, stays.
 
-
-def superfluous(survey: Survey, limits: Limits) -> list[Entry]:
-    """Return the entries that match every limit, in the order in which they go.
-
-    Under `max_size_bytes` these are candidates, of which no more go than must. What JAX did not
-    write, or wrote a minute ago, stays.
+    Args:
+        survey: of the directory.
+        max_size_bytes: no more go than must for the whole directory to have so many bytes.
+        unused_s: not used for so long, as far as the directory tells.
+        age_s: written so long ago.
+        target: one of :data:`TARGETS`; empty for all.
+        only: names among which they are.
+        keep: names that stay, whatever else is said.
     """
     now = survey.taken_at
-    ours = [entry for entry in survey.entries if entry.key]
-    order = sorted((entry for entry in ours if _matches(entry, limits, now)), key=used_at)
-    if limits.max_size_bytes is None:
+
+    def goes(entry: Entry) -> bool:
+        made_for = CPU if entry.contents.processor else OTHER
+        return (
+            bool(entry.key)
+            and abs(now - entry.written_at) >= SETTLE_S
+            and (age_s is None or now - entry.written_at >= age_s)
+            and (unused_s is None or now - used_at(entry) >= unused_s)
+            and target in ("", made_for)
+            and (only is None or entry.name in only)
+            and entry.name not in keep
+        )
+
+    order = sorted(filter(goes, survey.entries), key=used_at)
+    if max_size_bytes is None:
         return order
-    over = sum(entry.size_bytes for entry in survey.entries) - limits.max_size_bytes
+    over = sum(entry.size_bytes for entry in survey.entries) - max_size_bytes
     before = itertools.accumulate((entry.size_bytes for entry in order), initial=0)
     return [entry for entry, gone in zip(order, before, strict=False) if gone < over]
 
@@ -70,18 +78,6 @@ def superfluous(survey: Survey, limits: Limits) -> list[Entry]:
 def used_at(entry: Entry) -> float:
     """Return when an entry was last of use, in seconds since 1970: read, or else written."""
     return max(entry.used_at or 0.0, entry.written_at)
-
-
-def _matches(entry: Entry, limits: Limits, now: float) -> bool:
-    target = CPU if entry.contents.processor else OTHER
-    return (
-        abs(now - entry.written_at) >= SETTLE_S
-        and (limits.unused_s is None or now - used_at(entry) >= limits.unused_s)
-        and (limits.age_s is None or now - entry.written_at >= limits.age_s)
-        and limits.target in ("", target)
-        and (limits.only is None or entry.name in limits.only)
-        and entry.name not in limits.keep
-    )
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -158,13 +154,6 @@ def remove(directory: Path, entries: Sequence[Entry]) -> Moved:
     """Delete entries, and what an earlier call that was stopped left in its folder."""
     moved = move_aside(directory, entries, prefix=PREFIX)
     for folder in directory.glob(PREFIX + "*"):
-        if str(folder) == moved.folder or _is_left(folder):
+        if str(folder) == moved.folder or is_left(folder):
             shutil.rmtree(folder, ignore_errors=True)  # another call may be at it
     return moved
-
-
-def _is_left(folder: Path) -> bool:
-    try:
-        return time.time() - folder.stat().st_mtime > LEFT_S
-    except OSError:
-        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,15 +13,13 @@ import msgspec
 from harness.errors import HarnessError, UsageError
 from harness.frame import asv_results
 from harness.records import git, json_file, kept, signatures
+from harness.records.files import is_left
 from harness.records.schema import Problems, read_file
 from harness.records.store import is_tree
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.live.rounds import STATE, LiveState
 from harness.watch import temporary
 from harness.watch.log_file import clean
-
-LEFT_S = 600.0
-"""A file that is being written is not older; another machine may be at it."""
 
 ASIDE = ".damaged"
 """Ends the name of a file that was put aside: no reader looks at it."""
@@ -215,11 +212,9 @@ def _unsigned(tree: Path) -> Iterator[Fault]:
 
 def _left_over(tree: Path, repair: bool) -> Iterator[Fault]:
     """Yield what processes have left that were killed."""
-    files = (path for path in tree.rglob(".*.part") if time.time() - _written_at(path) > LEFT_S)
-    folders = temporary.left_over()
     for what, paths in (
-        ("a file that was being written", files),
-        ("a temporary folder", folders),
+        ("a file that was being written", filter(is_left, tree.rglob(".*.part"))),
+        ("a temporary folder", temporary.left_over()),
         ("what git knows of a worktree that is gone", git.left_worktrees(tree)),
     ):
         for path in list(paths):
@@ -229,10 +224,3 @@ def _left_over(tree: Path, repair: bool) -> Iterator[Fault]:
                 path.unlink(missing_ok=True)
             remedy = "`harness fsck --repair` removes it"
             yield Fault(clean(str(path)), "left over", what, remedy, not path.exists())
-
-
-def _written_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return time.time()

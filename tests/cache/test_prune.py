@@ -16,7 +16,7 @@ DAY = 86400
 
 def going(directory, **limits):
     seen = survey(open_directory(str(directory)))
-    return [entry.module for entry in removal.superfluous(seen, removal.Limits(**limits))]
+    return [entry.module for entry in removal.superfluous(seen, **limits)]
 
 
 def used(directory, module, days_ago):
@@ -40,7 +40,7 @@ def test_what_goes_is_what_meets_all_limits_the_longest_unused_first(fill, cap):
     assert going(directory, unused_s=10 * DAY, age_s=50 * DAY) == []
     seen = survey(open_directory(str(directory)))
     oldest_s = max(seen.taken_at - entry.written_at for entry in seen.entries)
-    assert removal.superfluous(seen, removal.Limits(age_s=oldest_s)), "from that age on"
+    assert removal.superfluous(seen, age_s=oldest_s), "from that age on"
     assert going(directory, target="cpu") == every
     assert going(directory, target="other") == []
     whole = sum(path.stat().st_size for path in directory.glob("*-cache"))

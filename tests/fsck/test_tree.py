@@ -10,6 +10,7 @@ import pytest
 
 from harness import fsck
 from harness.errors import UsageError
+from harness.records.files import LEFT_S
 from harness.records.store import Store
 from tests.damaged import formats, ways
 from tests.frame.trees import record
@@ -70,7 +71,7 @@ def test_foreign_files_and_records_of_another_machine_are_found(tree):
 
 
 def test_what_killed_processes_left_is_removed(tree, tmp_path):
-    for name, age_s in (("old", 2 * fsck.LEFT_S), ("young", 0)):
+    for name, age_s in (("old", 2 * LEFT_S), ("young", 0)):
         part = tree / "box" / f".{name}.json5.1-abcd.part"
         part.write_text("")
         os.utime(part, (time.time() - age_s,) * 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -69,8 +70,9 @@ def prune(
         )
     if target not in ("", *removal.TARGETS):
         raise UsageError(f"--target {target}: expected {' or '.join(removal.TARGETS)}.")
-    limits = removal.Limits(
-        max_size_bytes=None if not max_size else _bytes(max_size),
+    superfluous = functools.partial(
+        removal.superfluous,
+        max_size_bytes=_bytes(max_size) if max_size else None,
         unused_s=_seconds("--unused", unused),
         age_s=_seconds("--age", age),
         target=target,
@@ -88,7 +90,7 @@ def prune(
             "bucket's own rules for what is old."
         )
     seen = survey(place)
-    going = removal.superfluous(seen, limits)
+    going = superfluous(seen)
     moved = removal.remove(place.path, going) if yes else None
     parts = _page(seen, going, moved)
     document = {"schema": 1, "directory": place.where, "superfluous": going, "removed": moved}
