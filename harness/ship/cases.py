@@ -52,12 +52,6 @@ def cases_of(
     return wanted
 
 
-def check_processes(processes: int) -> None:
-    """Raise :class:`UsageError` if nothing could be measured in so few processes."""
-    if processes < 1:
-        raise UsageError(f"processes is {processes}; expected a whole number of at least 1.")
-
-
 def job(workload: type[Workload], cases: Sequence[Case]) -> dict[str, Any]:
     """Return where another process finds these cases: the workload, and positions in its sweep."""
     known = [case.id for case in enumerate_cases(workload)]

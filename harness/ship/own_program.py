@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import json
 import pickle
-import random
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from harness.cache import advice
 from harness.errors import ExitCode, HarnessError, match_names
-from harness.records import environment
-from harness.ship.cases import check_processes
 from harness.ship.routes import (
     COLD_CACHE,
     Replicate,
@@ -28,7 +24,6 @@ from harness.ship.routes import (
     difference,
 )
 from harness.watch.first_step import RESULTS, STEPS, VARIABLE, FirstStep, StepJob
-from harness.watch.temporary import temporary_folder
 
 ROUTES = (
     Route("jit", "jit"),
@@ -55,19 +50,12 @@ def compare(
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
 ) -> RoutesReport:
-    """Run a program by every way, `processes` times each, one process at a time.
+    """Run a program by every way; see :meth:`harness.ship.routes.RoutesInTurns.compare`.
 
     The first step is the first call of `function`, a name or an expression; without it, of the one
-    whose first call takes longest. The ways take turns in an order that `seed` decides, drawn and
-    reported if None.
+    whose first call takes longest.
     """
-    check_processes(processes)
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    with temporary_folder() as folder:
-        comparison = _OwnProgram(Path(folder), announce, command, function)
-        rows = comparison.run(processes, seed)
-    shown = f"of {' '.join(command[1:])}"
-    return RoutesReport(comparison.function, shown, processes, seed, environment.versions(), rows)
+    return _OwnProgram(announce, command, function).compare(processes, seed)
 
 
 @dataclass
@@ -77,6 +65,9 @@ class _OwnProgram(RoutesInTurns):
     routes = ROUTES
     command: Sequence[str]
     function: str
+
+    def names(self) -> tuple[str, str]:
+        return self.function, f"of {' '.join(self.command[1:])}"
 
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
         steps = self._run(StepJob(str(self.folder)), ROUTES[0])[1]

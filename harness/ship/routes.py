@@ -11,7 +11,7 @@ import random
 import statistics
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -25,6 +25,7 @@ from harness.errors import UsageError
 from harness.records import environment
 from harness.records.units import seconds_text
 from harness.ship import cases
+from harness.watch import evidence
 from harness.watch.temporary import temporary_folder
 
 BUILD = "harness.ship.programs"
@@ -46,7 +47,7 @@ class Route:
     program: str
     """What is shipped, of :data:`harness.ship.programs.PROGRAMS`."""
     cache: Literal["", "cold", "warm"] = ""
-    events: Mapping[str, int] = field(default_factory=dict)
+    events: dict[str, int] = field(default_factory=dict)
     """What JAX must report of a declared case, no more and no less, for the way to be proven."""
 
 
@@ -79,7 +80,7 @@ class Replicate(msgspec.Struct, frozen=True):
         return sum(self.steps_s.values())
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct):
     """One way: what is shipped, and what each process took."""
 
     path: str
@@ -127,26 +128,13 @@ def compare(
     seed: int | None = None,
     announce: Callable[[str], None] = lambda text: None,
 ) -> RoutesReport:
-    """Start one case by every way, `processes` times each, one process at a time.
-
-    The ways take turns in an order that `seed` decides, drawn and reported if None.
+    """Start one case by every way; see :meth:`RoutesInTurns.compare`.
 
     Raises:
-        UsageError: the number of processes or the case makes no sense here.
+        UsageError: the inputs of the case cannot be stored.
         ChildError: not even the plain way ends with a result.
     """
-    cases.check_processes(processes)
-    if case.transform not in cases.ONE_DEVICE:
-        raise UsageError(
-            f"{case.id}: the paths are compared on one device; expected a transform among "
-            f"{', '.join(cases.ONE_DEVICE)}."
-        )
-    seed = random.SystemRandom().randrange(2**31) if seed is None else seed
-    with temporary_folder() as name:
-        rows = _Declared(Path(name), announce, workload, case).run(processes, seed)
-    return RoutesReport(
-        name_of(workload), case.label, processes, seed, environment.versions(), rows
-    )
+    return _Declared(announce, workload, case).compare(processes, seed)
 
 
 @dataclass
@@ -154,12 +142,10 @@ class RoutesInTurns(ABC):
     """Takes ways in turns."""
 
     routes: ClassVar[Sequence[Route]]
-    folder: Path
-    """For what is shipped."""
     announce: Callable[[str], None]
     """Is told what is about to run."""
-    shipped: dict[str, int] = field(default_factory=dict, init=False)
-    reasons: dict[str, str] = field(default_factory=dict, init=False)
+    folder: Path = field(init=False)
+    """For what is shipped."""
 
     @abstractmethod
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
@@ -177,50 +163,61 @@ class RoutesInTurns(ABC):
             ChildError: it ends badly.
         """
 
-    def run(self, processes: int, seed: int) -> list[Row]:
-        """Make what is shipped, warm the caches, and start by each way so many times."""
+    @abstractmethod
+    def names(self) -> tuple[str, str]:
+        """Return what a report calls the program and its case."""
+
+    def compare(self, processes: int, seed: int | None) -> RoutesReport:
+        """Start by every way, `processes` times each, one process at a time.
+
+        The ways take turns in an order that `seed` decides, drawn and reported if None.
+        """
+        seed = random.SystemRandom().randrange(2**31) if seed is None else seed
+        with temporary_folder() as self.folder:
+            rows = self._rows(processes, seed)
+        return RoutesReport(*self.names(), processes, seed, environment.versions(), rows)
+
+    def _rows(self, processes: int, seed: int) -> list[Row]:
         self.announce("building what is shipped")
         made, reasons = self.make()
-        for route in self.routes:
-            if route.program in reasons:
-                self.reasons[route.name] = reasons[route.program]
-                continue
-            self.shipped[route.name] = made[route.program]
-            if route.cache == "warm":
+        rows = [
+            Row(route.name, made.get(route.program), [], reasons.get(route.program, ""))
+            for route in self.routes
+        ]
+        ways = list(zip(self.routes, rows, strict=True))
+        for route, row in ways:
+            if row.shipped_bytes is not None and route.cache == "warm":
                 self.announce(f"filling the cache of {route.name}")
-                self._try(route)
+                self._try(route, row)
                 entries = self.cache(route).rglob("*-cache")
-                self.shipped[route.name] += sum(entry.stat().st_size for entry in entries)
-        replicates: dict[str, list[Replicate]] = {route.name: [] for route in self.routes}
+                row.shipped_bytes += sum(entry.stat().st_size for entry in entries)
         order = random.Random(seed)
         began = time.monotonic()
         for number in range(processes):
             left_s = (time.monotonic() - began) / number * (processes - number) if number else 0.0
             left = f", about {seconds_text(left_s)} left" if number else ""
-            routes = [route for route in self.routes if route.name not in self.reasons]
-            order.shuffle(routes)
-            for route in routes:
+            turns = [(route, row) for route, row in ways if not row.reason]
+            order.shuffle(turns)
+            for route, row in turns:
                 self.announce(f"process {number + 1} of {processes}{left}: {route.name}")
                 left = ""
-                if replicate := self._try(route):
-                    replicates[route.name].append(replicate)
-        return [self._row(route, replicates[route.name]) for route in self.routes]
+                if replicate := self._try(route, row):
+                    row.replicates.append(replicate)
+        for row in rows:
+            refused = sorted({one.refused for one in row.replicates if one.refused})
+            row.reason = row.reason or "; ".join(refused)
+        return rows
 
     def cache(self, route: Route) -> Path:
         """Return the directory of a way's cache."""
         return self.folder / f"cache-{route.program}-{route.cache}"
 
-    def _try(self, route: Route) -> Replicate | None:
+    def _try(self, route: Route, row: Row) -> Replicate | None:
         try:
             return self.start(route)
         except ChildError as error:
-            self.reasons[route.name] = str(error)
+            row.reason = str(error)
             return None
-
-    def _row(self, route: Route, replicates: list[Replicate]) -> Row:
-        refused = sorted({one.refused for one in replicates if one.refused})
-        reason = self.reasons.get(route.name) or "; ".join(refused)
-        return Row(route.name, self.shipped.get(route.name), replicates, reason)
 
 
 @dataclass
@@ -231,11 +228,11 @@ class _Declared(RoutesInTurns):
     workload: type[Workload]
     case: Case
 
-    def __post_init__(self) -> None:
-        self.job = {**cases.job(self.workload, [self.case]), "folder": str(self.folder)}
-        self.expected: list[Any] = []
+    def names(self) -> tuple[str, str]:
+        return name_of(self.workload), self.case.label
 
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
+        self.job = {**cases.job(self.workload, [self.case]), "folder": str(self.folder)}
         built = self._ask(BUILD, None)
         if "reason" in built:
             raise UsageError(
@@ -250,7 +247,9 @@ class _Declared(RoutesInTurns):
 
     def start(self, route: Route) -> Replicate:
         answer = self._ask(START, route)
-        problem = _contradiction(answer["events"], route.events)
+        problem = evidence.contradiction(answer["events"], route.events)
+        if problem and route.cache == "warm" and not answer["events"].get("hit"):
+            problem = COLD_CACHE
         problem = problem or difference(self.expected, self._result())
         return Replicate(answer["steps_s"], problem or "")
 
@@ -270,14 +269,6 @@ COLD_CACHE = (
     "the warm cache did not answer: `harness cache explain` says why "
     "(up to jax 0.10.2 programs with host callbacks are never stored)"
 )
-
-
-def _contradiction(seen: Mapping[str, int], expected: Mapping[str, int]) -> str | None:
-    if dict(seen) == dict(expected):
-        return None
-    if expected.get("hit") and not seen.get("hit"):
-        return COLD_CACHE
-    return f"events show {dict(seen)}; the path needs {dict(expected)}"
 
 
 RTOL = {"float16": 1e-2, "bfloat16": 3e-2, "float32": 1e-4, "complex64": 1e-4}

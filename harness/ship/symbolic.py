@@ -84,7 +84,6 @@ def compare(
     announce: Callable[[str], None] = lambda text: None,
 ) -> SymbolicReport:
     """Export a workload once for all sizes of `axis`, and build every size from that export."""
-    cases.check_processes(processes)
     chosen = cases_along(workload, known, axis)
     order = random.Random(seed)
     job = {**cases.job(workload, chosen), "sizes": [case.axes[axis] for case in chosen]}

@@ -109,11 +109,6 @@ def test_inputs_that_are_neither_arrays_nor_numbers_are_refused_with_what_they_a
         routes.compare(workload, cases.cases_of(workload)[0], processes=1)
 
 
-def test_no_processes_are_refused():
-    with pytest.raises(UsageError, match=r"processes is 0; expected"):
-        routes.compare(*masked(), processes=0)
-
-
 def test_the_command_prints_one_table_or_json_and_draws_the_paths(
     tmp_path, report, monkeypatch, command
 ):

@@ -56,8 +56,6 @@ def test_axes_that_are_no_sizes_are_refused():
         symbolic.cases_along(workload, known, "batch")
     with pytest.raises(UsageError, match=r"at least two different sizes"):
         symbolic.cases_along(workload, known[:1], "size")
-    with pytest.raises(UsageError, match=r"processes is 0; expected"):
-        symbolic.compare(workload, known, "size", processes=0)
 
 
 def test_a_size_that_no_process_proved_makes_the_exit_code_3(report, monkeypatch, command):
