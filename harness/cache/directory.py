@@ -196,6 +196,20 @@ def open_directory(where: str) -> Directory:
     return directory
 
 
+def local_path(place: Directory, what: str) -> Path:
+    """Return where a directory is on this machine; `what` needs that.
+
+    Raises:
+        UsageError: it is elsewhere.
+    """
+    if isinstance(place, LocalDirectory):
+        return place.path
+    raise UsageError(
+        f"{what} works with files on this machine only, and {place.where} is elsewhere. Copy the "
+        "directory here, or use the bucket's own tool, or its rules for what is old."
+    )
+
+
 def user_name(uid: int) -> str:
     """The name of a user, or its number where it has none."""
     try:

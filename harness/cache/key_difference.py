@@ -37,15 +37,10 @@ class RequestPair:
     run_a: Requests
     run_b: Requests
 
-    def differ(self, component: str) -> bool:
-        """Return whether the two keys differ in a component."""
-        one, other = (components(event).get(component) for event in (self.a, self.b))
-        return one is not None and other is not None and one.sha256 != other.sha256
-
-    def parts(self, named: Callable[[str], str], component: str) -> tuple[str, str] | None:
-        """Return what both ledgers keep of a component; None where one of them lacks it."""
-        one, other = (components(event).get(component) for event in (self.a, self.b))
-        return self._kept(named, one.sha256, other.sha256) if one and other else None
+    def kept(self, named: Callable[[str], str], a: str, b: str) -> tuple[str, str] | None:
+        """Return what the ledgers keep under two hashes; None where one of them lacks it."""
+        one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
+        return None if one is None or other is None else (one, other)
 
     def settings(self, name: str) -> tuple[str, str]:
         """Return a setting of JAX in both runs; empty where it is not known."""
@@ -63,12 +58,8 @@ class RequestPair:
         )
 
     def _settings(self) -> tuple[dict[str, str], dict[str, str]]:
-        texts = self._kept(keys.settings_part, self.a.settings, self.b.settings)
+        texts = self.kept(keys.settings_part, self.a.settings, self.b.settings)
         return (json.loads(texts[0]), json.loads(texts[1])) if texts else ({}, {})
-
-    def _kept(self, named: Callable[[str], str], a: str, b: str) -> tuple[str, str] | None:
-        one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
-        return None if one is None or other is None else (one, other)
 
 
 _OF_THE_CACHE = ("jax_compilation_cache", "jax_persistent_cache", "jax_enable_compilation_cache")
@@ -139,7 +130,7 @@ def _removed_and_added(mine: Component, yours: Component) -> tuple[list[str], li
 
 
 def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.parts(keys.text_part, keys.COMPUTATION)
+    texts = pair.kept(keys.text_part, mine.sha256, yours.sha256)
     if texts is None:
         return (), ("the StableHLO text of one of the two is not there: FILE.parts is missing",)
     if texts[0] != texts[1]:
@@ -149,7 +140,7 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
         cause = "source locations are in the key (jax_compilation_cache_include_metadata_in_key)"
         if not all(settings):
             return (cause,), (f"in the key: {settings[0]} -> {settings[1]}",)
-        located = pair.parts(keys.located_part, keys.COMPUTATION) or ("", "")
+        located = pair.kept(keys.located_part, mine.sha256, yours.sha256) or ("", "")
         return (cause,), key_parts.diff(*located)
     if key_parts.ELIDED in texts[0]:
         return ("a constant too large to be kept in the ledger changed",), ()
@@ -160,7 +151,7 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
 
 
 def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.parts(keys.accelerator_part, keys.ACCELERATOR)
+    texts = pair.kept(keys.accelerator_part, mine.sha256, yours.sha256)
     said = key_parts.accelerator_changes(*texts) if texts else ()
     if not texts or not said:
         return _values(pair, mine, yours)
@@ -177,19 +168,19 @@ _BY_SIZE = "xla_detailed_logging"
 
 
 def _options(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.parts(keys.fields_part, keys.COMPILE_OPTIONS)
+    texts = pair.kept(keys.fields_part, mine.sha256, yours.sha256)
     if texts is None:
         return (), ("the fields of one of the two are not there: FILE.parts is missing",)
     changes = key_parts.option_changes(*texts)
     if not changes:
         return (), ("no field that JAX lets be read differs; the serialised bytes do",)
-    other_program = pair.differ(keys.COMPUTATION)
+    program, other = (components(event).get(keys.COMPUTATION) for event in (pair.a, pair.b))
     causes = (
         _of_the_path(change.field, pair.a.directory, pair.b.directory)
         if change.field in _PATHS
         else change.cause
         for change in changes
-        if not (change.field == _BY_SIZE and other_program)
+        if not (change.field == _BY_SIZE and program != other)
     )
     return tuple(filter(None, causes)), tuple(change.line for change in changes)
 

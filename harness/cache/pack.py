@@ -12,6 +12,7 @@ import io
 import json
 import lzma
 import os
+import shutil
 import time
 import zipfile
 import zlib
@@ -37,7 +38,6 @@ from harness.watch.ledger_events import ALREADY_THERE, Event, Requests, reason_t
 SCHEMA = 1
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 << 20
-CHUNK_BYTES = 1 << 20
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 """What `zipfile` raises of a damaged file, which may say that it is encrypted (RuntimeError)."""
@@ -241,21 +241,26 @@ def _unfit(packed: Packed, directory: Path, jaxlib: str) -> str:
 def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
     """Write an entry, and return nothing; or leave it out, and return why."""
     partial = directory / f"{PARTIAL}{os.getpid()}-{os.urandom(4).hex()}"
-    digest = hashlib.sha256()
     try:
         try:
             with whole.open(packed.name + CACHE_SUFFIX) as source, partial.open("xb") as file:
-                while chunk := source.read(CHUNK_BYTES):
-                    digest.update(chunk)
-                    file.write(chunk)
+                shutil.copyfileobj(source, file)
         except (KeyError, *DAMAGED):
             return "its bytes cannot be read"
-        if digest.hexdigest() != packed.sha256:
-            return "its bytes are not those that were packed"
         with partial.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != packed.sha256:
+                return "its bytes are not those that were packed"
+            file.seek(0)
             contents = read_contents(file)
-        if reason := _bad(packed.name, contents) or _unfit_for_machine(contents):
+        if reason := _bad(packed.name, contents):
             return reason
+        if contents.state == "needs-zstd":
+            return contents.reason
+        if lacking := lacking_features(contents.features):
+            return (
+                f"it is compiled for {contents.processor}, with instructions that this processor "
+                f"lacks: {', '.join(lacking)}"
+            )
         with locked(directory):
             if (directory / LOCK_FILE).exists():  # a size cap needs the time of use, and first
                 now_ns = time.time_ns().to_bytes(8, "little")
@@ -264,14 +269,3 @@ def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
         return ""
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _unfit_for_machine(contents: Contents) -> str:
-    if contents.state == "needs-zstd":
-        return contents.reason
-    if lacking := lacking_features(contents.features):
-        return (
-            f"it is compiled for {contents.processor}, with instructions that this processor "
-            f"lacks: {', '.join(lacking)}"
-        )
-    return ""

@@ -122,11 +122,6 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
 
 
 def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
-    """Read one entry; `present` are the names in the directory.
-
-    Raises:
-        FileNotFoundError: If it has vanished.
-    """
     read_at = time.time()
     file = directory.look(name + CACHE_SUFFIX)  # opening it may change its time of last access
     contents = _contents(directory, file)

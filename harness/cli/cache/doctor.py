@@ -14,7 +14,7 @@ from click.exceptions import Exit
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
 from harness.cache.ailment import SETTLE_S, CacheFinding
-from harness.cache.directory import Directory, LocalDirectory, open_directory
+from harness.cache.directory import local_path, open_directory
 from harness.cache.doctor import Diagnosis
 from harness.cache.loads import Loads, load
 from harness.cache.put_cost import PutCost
@@ -84,14 +84,13 @@ def doctor(
     counts.
     """
     place = open_directory(directory)
-    if quarantine:
-        _local(place, "--quarantine")
+    folder = local_path(place, "--quarantine") if quarantine else None
     seen = survey(place)
     cost, problem = _cost(len(seen.entries), scratch) if put_cost else (None, "")
     loads = None
     if loading:
         readable = [one.name for one in seen.entries if one.contents.state == "readable"]
-        loads = load(_local(place, "--load"), readable)
+        loads = load(local_path(place, "--load"), readable)
     diagnose = functools.partial(
         finder.diagnose,
         put_cost=cost,
@@ -102,9 +101,9 @@ def doctor(
     )
     before = after = diagnose(seen)
     moved = None
-    if quarantine and isinstance(place, LocalDirectory):
+    if folder is not None:
         bad = finder.to_quarantine(seen, before)
-        moved = move_aside(place.path, bad)
+        moved = move_aside(folder, bad)
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
@@ -116,15 +115,6 @@ def doctor(
     output.show(filter(None, parts), before.findings, document)
     if after.exit_code:
         raise Exit(after.exit_code)
-
-
-def _local(place: Directory, option: str) -> Path:
-    if isinstance(place, LocalDirectory):
-        return place.path
-    raise UsageError(
-        f"{option} works with files on this machine only, and {place.where} is elsewhere. Copy the "
-        "directory here, or use the bucket's own tool; the findings name the entries."
-    )
 
 
 def _release(given: str) -> str:

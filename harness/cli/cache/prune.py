@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from harness.cache import ledger, removal
-from harness.cache.directory import LocalDirectory, open_directory
+from harness.cache.directory import local_path, open_directory
 from harness.cache.removal import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
@@ -84,14 +84,10 @@ def prune(
             "Nothing says what may go: give --max-size, --unused, --age, --target or --jax."
         )
     place = open_directory(directory)
-    if not isinstance(place, LocalDirectory):
-        raise UsageError(
-            f"prune works with files on this machine only, and {place.where} is elsewhere: use the "
-            "bucket's own rules for what is old."
-        )
+    folder = local_path(place, "prune")
     seen = survey(place)
     going = superfluous(seen)
-    moved = removal.remove(place.path, going) if yes else None
+    moved = removal.remove(folder, going) if yes else None
     parts = _page(seen, going, moved)
     document = {"schema": 1, "directory": place.where, "superfluous": going, "removed": moved}
     output.show(parts, going, document)
