@@ -113,7 +113,8 @@ def advise(
         tell(f"{setting.name}: first run")
         place = folder / str(len(tried))
         first = _start(command, setting, place)
-        tried.append(Tried(setting, first, [], _size(place)))
+        size_bytes = sum(file.stat().st_size for file in place.glob("*" + CACHE_SUFFIX))
+        tried.append(Tried(setting, first, [], size_bytes))
         if len(tried) == 1:  # without a cache, which is the slowest as a rule
             left = len(settings) * (1 + starts) - 1
             took, at_most = seconds_text(first.whole_s), seconds_text(first.whole_s * left)
@@ -175,7 +176,3 @@ def check_directories(seen: Iterable[str], place: Path) -> None:
             f"The program chooses its cache's directory itself, {other}, so that settings cannot "
             f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
         )
-
-
-def _size(place: Path) -> int:
-    return sum(file.stat().st_size for file in place.glob("*" + CACHE_SUFFIX))

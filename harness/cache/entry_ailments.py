@@ -7,6 +7,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 
+from packaging.version import Version
+
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.entry import KNOWN_FORMATS, State, lacking_features
 from harness.cache.loads import NO_SYMBOLS
@@ -102,16 +104,12 @@ def _orphaned(examined: Examined) -> Iterator[Sign]:
     ]
     if orphans:
         told = f"{len(orphans)} entries have no time of use beside them, as a size cap needs"
-        fails = examined.jax and _release(examined.jax) < _HEALED
+        fails = examined.jax and Version(examined.jax).release < _HEALED
         yield Sign(
             orphans,
             f"{told}; jax {examined.jax} fails every write while there is one" if fails else told,
             severity="ailing" if fails else "note",
         )
-
-
-def _release(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(".")[:3] if part.isdecimal())
 
 
 def _duplicates(examined: Examined) -> Iterator[Sign]:

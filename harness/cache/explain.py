@@ -40,36 +40,29 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
     """Return one explanation per module, in the order of the second run."""
     first_a, first_b = _first_of_each_key(a), _first_of_each_key(b)
     partners = _match(first_a, first_b, a, b)
-    explained = []
-    unasked = _without_key(a)
-    for event in first_b:
-        partner = partners.get(event.key)
-        if partner is None:
-            before = unasked.get(event.module)
-            said = _no_cache("first", before) if before else _alone("second")
-            explained.append(Explained(event.module, "only in B", said, a=before, b=event))
-        else:
-            explained.append(_explain(RequestPair(partner, event, a, b)))
+    explained = [
+        _explain(RequestPair(partners[event.key], event, a, b))
+        if event.key in partners
+        else _alone(event, "second", a)
+        for event in first_b
+    ]
     taken = {event.key for event in partners.values()}
-    unasked = _without_key(b)
-    for one in first_a:
-        if one.key not in taken:
-            again = unasked.get(one.module)
-            said = _no_cache("second", again) if again else _alone("first")
-            explained.append(Explained(one.module, "only in A", said, a=one, b=again))
-    return explained
+    return explained + [_alone(event, "first", b) for event in first_a if event.key not in taken]
 
 
-def _without_key(run: Requests) -> dict[str, Event]:
-    return {event.module: event for event in run.events if not event.key}
+def _alone(event: Event, run: Literal["first", "second"], other: Requests) -> Explained:
+    """Explain a module of one run, for which the other has no key."""
+    asked = {one.module: one for one in other.events if not one.key}.get(event.module)
+    said = f"Compiled in the {run} run only: no module of the other has its name or program."
+    if run == "first":
+        said = _no_cache("second", asked) if asked else said
+        return Explained(event.module, "only in A", said, a=event, b=asked)
+    said = _no_cache("first", asked) if asked else said
+    return Explained(event.module, "only in B", said, a=asked, b=event)
 
 
 def _no_cache(run: str, event: Event) -> str:
     return f"The {run} run had no cache to ask: {reason_text(event.reason, event.detail)}."
-
-
-def _alone(run: str) -> str:
-    return f"Compiled in the {run} run only: no module of the other has its name or program."
 
 
 def _first_of_each_key(run: Requests) -> list[Event]:

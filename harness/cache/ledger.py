@@ -73,13 +73,9 @@ def _decoded(line: bytes) -> Event | None:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     known = 1 <= event.schema <= SCHEMA and (closed or event.schema < SEALED)
-    return event if known and _is_sound(event) else None
-
-
-def _is_sound(event: Event) -> bool:
-    """Tell whether the numbers of an event are some that a program can have."""
     sizes = event.bytes_in, event.bytes_out, event.entry_bytes or 0, event.stored_compile_s or 0
-    return 0 <= event.at_s < MOST_S and all(0 <= size < 2**63 for size in sizes)
+    sound = 0 <= event.at_s < MOST_S and all(0 <= size < 2**63 for size in sizes)
+    return event if known and sound else None
 
 
 MOST_S = 1e11
@@ -141,6 +137,12 @@ class Summary:
     """What the ledger itself took."""
     unproven_keys: int
     """Keys that the captured components do not give when hashed again; should be 0."""
+
+    @property
+    def bounds(self) -> tuple[Share, Share]:
+        """Between which shares the hit rate by seconds lies."""
+        least_s, most_s = self.unknown_s
+        return self.by_seconds.with_more(least_s), self.by_seconds.with_more(most_s)
 
 
 def cold_figures(events: Iterable[Event]) -> dict[str, float]:

@@ -65,8 +65,7 @@ class CacheReport:
     @property
     def rate_bounds(self) -> tuple[float, float]:
         """Between which shares the newest run's hit rate by seconds lies."""
-        summary = self.newest.summary
-        least, most = (summary.by_seconds.with_more(more).value for more in summary.unknown_s)
+        least, most = (share.value for share in self.newest.summary.bounds)
         return least or 0.0, 1.0 if most is None or most != most else most
 
 

@@ -7,6 +7,7 @@ import re
 from functools import partial
 from importlib import metadata
 
+from harness.targets.host import installed
 from harness.targets.target import Target
 
 _ENVIRONMENT = {
@@ -29,20 +30,13 @@ def _lacking() -> str | None:
 
 
 def _words(device: str) -> str:
-    return f"{device}, compiled for and not run{_other_libtpu()}"
-
-
-def _other_libtpu() -> str:
-    """Say so where libtpu is not the one that JAX names: it may work, and is in every record."""
-    try:
-        there = metadata.version("libtpu")
-        requirements = metadata.requires("jax") or []
-    except metadata.PackageNotFoundError:
-        return ""
-    wanted = [m[1] for r in requirements if (m := re.match(r"libtpu\s*\(?==\s*([\w.*]+)", r))]
-    if not wanted or there.startswith(wanted[0].removesuffix("*")):
-        return ""
-    return f" (libtpu is {there}; this JAX names {wanted[0]})"
+    said = f"{device}, compiled for and not run"
+    named = " ".join(metadata.requires("jax") or ())
+    wanted, there = re.search(r"\blibtpu\s*\(?==\s*([\w.*]+)", named), installed("libtpu")
+    if not wanted or not there or there.startswith(wanted[1].removesuffix("*")):
+        return said
+    # It may work, and is in every record.
+    return f"{said} (libtpu is {there}; this JAX names {wanted[1]})"
 
 
 def described(name: str, device: str, topology: str, devices: int) -> Target:

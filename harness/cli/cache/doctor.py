@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 from click.exceptions import Exit
+from packaging.version import InvalidVersion, Version
 
 from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
@@ -86,7 +86,14 @@ def doctor(
     place = open_directory(directory)
     folder = local_path(place, "--quarantine") if quarantine else None
     seen = survey(place)
-    cost, problem = _cost(len(seen.entries), scratch) if put_cost else (None, "")
+    cost, cost_line = None, ""
+    if put_cost:
+        try:
+            with measuring(lambda waits: None, wait=False):
+                cost = costs.measure(len(seen.entries), scratch)
+            cost_line = _cost_line(cost)
+        except HarnessError as error:  # the other findings are worth having without it
+            cost_line = str(error)
     loads = None
     if loading:
         readable = [one.name for one in seen.entries if one.contents.state == "readable"]
@@ -108,8 +115,9 @@ def doctor(
             seen = survey(place)
             after = diagnose(seen)
     answer = Heading(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
-    parts: list[Part] = [answer, *_findings(before), problem, *_cost_lines(cost)]
-    parts += [_loads_line(loads, len(seen.entries)), *_moved_lines(moved, place.where)]
+    parts: list[Part] = [answer, *_findings(before), cost_line]
+    parts += [_loads_line(loads, len(seen.entries)) if loads else ""]
+    parts += _moved_lines(moved, place.where) if moved else ()
     document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
     document["loads"] = loads
     output.show(filter(None, parts), before.findings, document)
@@ -118,27 +126,17 @@ def doctor(
 
 
 def _release(given: str) -> str:
-    """Return the release of JAX that was asked for, or that is installed; empty without one."""
-    if given and not re.fullmatch(r"\d+(\.\w+)+", given):
-        raise UsageError(f"--jax {given}: expected a release of JAX, such as 0.12.0.1.")
-    return given or installed("jax")
+    try:
+        return str(Version(given)) if given else installed("jax")
+    except InvalidVersion:
+        raise UsageError(f"--jax {given}: expected a release of JAX, such as 0.12.0.1.") from None
 
 
-def _loads_line(loads: Loads | None, entries: int) -> str:
-    if loads is None:
-        return ""
+def _loads_line(loads: Loads, entries: int) -> str:
     tried = loads.loaded + loads.unjudged + len(loads.refused)
     more = f", {loads.unjudged} want what this process lacks" if loads.unjudged else ""
     rest = f"; {entries - tried} are not for CPUs, or cannot be read" if entries > tried else ""
     return f"XLA loads {loads.loaded} of {tried} entries for CPUs{more}{rest}."
-
-
-def _cost(entries: int, scratch: Path | None) -> tuple[PutCost | None, str]:
-    try:
-        with measuring(lambda waits: None, wait=False):
-            return costs.measure(entries, scratch), ""
-    except HarnessError as error:  # the other findings are worth having without it
-        return None, str(error)
 
 
 def _findings(diagnosis: Diagnosis) -> Iterator[str]:
@@ -161,20 +159,17 @@ def _young(diagnosis: Diagnosis) -> str:
     return f" but for {left} entries that are not proven bad yet" if left else ""
 
 
-def _cost_lines(cost: PutCost | None) -> Iterator[str]:
-    if cost is not None:
-        scaled = cost.measured_entries < cost.entries
-        how = f" (measured at {cost.measured_entries}, in proportion)" if scaled else ""
-        yield (
-            f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
-            f"{how}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
-            "code, not in the cache."
-        )
+def _cost_line(cost: PutCost) -> str:
+    scaled = cost.measured_entries < cost.entries
+    how = f" (measured at {cost.measured_entries}, in proportion)" if scaled else ""
+    return (
+        f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
+        f"{how}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
+        "code, not in the cache."
+    )
 
 
-def _moved_lines(moved: Moved | None, directory: str) -> Iterator[str]:
-    if moved is None:
-        return
+def _moved_lines(moved: Moved, directory: str) -> Iterator[str]:
     if moved.names:
         yield from (f"moved aside: {name}" for name in moved.names)
         yield (

@@ -140,7 +140,7 @@ def rate_by_seconds(summary: Summary) -> str:
     """Return the hit rate by seconds, or between what it lies."""
     if not summary.hits_without_cold:
         return _rate(summary.by_seconds, " s", 3)
-    low, high = (summary.by_seconds.with_more(more) for more in summary.unknown_s)
+    low, high = summary.bounds
     if math.isinf(high.numerator):
         return f"unknown, {low.value or 0:.1%} or more"
     if low.denominator == low.numerator:
