@@ -40,14 +40,14 @@ class Examined:
     """What the doctor looks at.
 
     Attributes:
-        capped: Whether it is used with a size cap; None for what the directory shows.
+        capped: Whether it is used with a size cap, whatever the directory shows.
         put_cost: The cost of a write at its number of entries, if that was measured.
         jax: The release of JAX that will read it, such as `0.12.0.1`; empty if nobody knows.
         refused: Entries that XLA would not load, and what it said; none if that was not tried.
     """
 
     survey: Survey
-    capped: bool | None = None
+    capped: bool = False
     put_cost: PutCost | None = None
     settle_s: float = SETTLE_S
     jax: str = ""
@@ -57,11 +57,6 @@ class Examined:
     def local(self) -> bool:
         """Whether it is on this machine, so that its permissions can be looked at."""
         return "://" not in self.survey.directory
-
-    @property
-    def is_capped(self) -> bool:
-        """Whether it is used with a size cap, as far as that is told or seen."""
-        return self.survey.capped if self.capped is None else self.capped
 
 
 @dataclass(frozen=True)

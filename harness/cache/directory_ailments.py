@@ -98,7 +98,7 @@ def _slow_put(examined: Examined) -> Iterator[Sign]:
             f"a write under a size cap costs {cost.capped_s * 1e3:.0f} ms at {cost.entries} "
             f"entries, {cost.first_s * 1e3:.1f} ms at none"
         )
-        if examined.is_capped:
+        if examined.capped or examined.survey.capped:
             yield Sign((), evidence)
         else:
             yield Sign((), f"{evidence}; this directory shows no cap, so today it does not", "note")
@@ -117,20 +117,13 @@ AILMENTS = (
 )
 
 
-# Who may write to a file besides its owner and everyone: its group, or its access control list
-
-
-def writers(path: str, mode: int, uid: int, gid: int) -> tuple[str, ...]:
+def writers(path: str, mode: int, uid: int, gid: int) -> Iterator[str]:
     """Name the users and groups that may write to a file of that mode, owner and group.
 
     The owner is left out, root as well, and everyone, whom the mode tells.
     """
     if not mode & stat.S_IWGRP:  # with a list, these bits are the most that anybody named may do
-        return ()
-    return tuple(_named(path, uid, gid))
-
-
-def _named(path: str, uid: int, gid: int) -> Iterator[str]:
+        return
     listed = list(_entries(path))
     mask = next((allowed for tag, allowed, _ in listed if tag == _MASK), 7)
     for tag, allowed, number in listed:

@@ -101,19 +101,15 @@ def pack(run: Requests, place: Path) -> Manifest:
     `run` is its ledger, on the machine where its cache lies.
     """
     asked: dict[str, Event] = {}
-    missing: dict[str, str] = {}
+    missing: dict[str, LeftOut] = {}
     for event in run.events:
         if event.outcome in ("hit", "written") or event.reason == ALREADY_THERE:
             if event.compile_s is not None or event.key not in asked:
                 asked[event.key] = event
         else:
-            missing.setdefault(event.key or event.module, event.module)
-    reasons = {e.key or e.module: reason_text(e.reason, e.detail) for e in run.events if e.reason}
-    left_out = [
-        LeftOut(module, reasons.get(key, "failed"))
-        for key, module in missing.items()
-        if key not in asked
-    ]
+            why = reason_text(event.reason, event.detail) if event.reason else "failed"
+            missing[event.key or event.module] = LeftOut(event.module, why)
+    left_out = [one for key, one in missing.items() if key not in asked]
     if run.events and not any(event.directory for event in run.events):
         first = run.events[0]
         raise UnusableCacheError(

@@ -9,7 +9,6 @@ import os
 import re
 import stat
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -25,6 +24,7 @@ from harness.cache.directory import (
     LocalDirectory,
 )
 from harness.cache.entry import Contents, read_contents
+from harness.records.units import counted, size_text
 
 QUARANTINE_PREFIX = "quarantine-"
 """Begins the name of a folder of entries that were moved aside."""
@@ -79,6 +79,10 @@ class SubCache(msgspec.Struct, frozen=True):
     name: str
     files: int
     size_bytes: int
+
+    def __str__(self) -> str:
+        held = f"{counted(self.files, 'file')}, {size_text(self.size_bytes)}"
+        return f"XLA's own cache {self.name}: {held}"
 
 
 class Survey(msgspec.Struct, frozen=True):
@@ -187,31 +191,6 @@ def _file_sizes(place: Path) -> Iterator[int]:
             continue  # in use: gone since it was listed, or another user's
         if stat.S_ISREG(seen.st_mode):
             yield seen.st_size
-
-
-class Totals(msgspec.Struct, frozen=True):
-    """Sums over all entries of a survey."""
-
-    entries: int
-    size_bytes: int
-    compile_whole_s: int
-    states: dict[str, int]
-    compressions: dict[str, int]
-    never_read: int
-
-
-def totals(entries: Iterable[Entry]) -> Totals:
-    """Sums over entries."""
-    entries = list(entries)
-    contents = [entry.contents for entry in entries]
-    return Totals(
-        len(entries),
-        sum(entry.size_bytes for entry in entries),
-        sum(one.compile_whole_s or 0 for one in contents),
-        dict(Counter(one.state for one in contents)),
-        dict(Counter(one.compression or "unknown" for one in contents)),
-        sum(entry.never_read is True for entry in entries),
-    )
 
 
 class Evictions(msgspec.Struct, frozen=True):

@@ -101,7 +101,7 @@ def doctor(
     diagnose = functools.partial(
         finder.diagnose,
         put_cost=cost,
-        capped=True if max_size >= 0 else None,
+        capped=max_size >= 0,
         settle_s=settle,
         jax=_release(jax),
         refused=loads.refused if loads else {},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,13 +11,13 @@ import pandas as pd
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
 from harness.cache.removal import CPU, OTHER, used_at
-from harness.cache.survey import Entry, Evictions, Survey, Totals
+from harness.cache.survey import Entry, Evictions, Survey
 from harness.cli import options
 from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
-from harness.cli.output import Heading, Part, TextTable
+from harness.cli.output import Heading, Part, TextTable, records
 from harness.errors import UsageError
 from harness.records.printable import printable
-from harness.records.units import ago, counted, size_text, some
+from harness.records.units import ago, size_text, some
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
     "size": lambda entry: -entry.size_bytes,
@@ -56,7 +56,7 @@ def inspect(
         raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")
     survey = surveys.survey(open_directory(directory))
     entries = sorted(survey.entries, key=lambda entry: (SORTS[sort](entry), entry.name))
-    totals = surveys.totals(entries)
+    totals = _totals(entries)
     evictions = surveys.evictions(entries, max_size) if max_size >= 0 else None
     shown = entries[: limit or None]
     answer, *rest = _summary(survey, totals, len(shown))
@@ -66,6 +66,18 @@ def inspect(
     parts += _evictions(evictions) if evictions else ()
     document = {"schema": 1, "survey": survey, "totals": totals, "evictions": evictions}
     output.show(parts, entries, document)
+
+
+def _totals(entries: Sequence[Entry]) -> dict[str, Any]:
+    contents = [entry.contents for entry in entries]
+    return {
+        "entries": len(entries),
+        "size_bytes": sum(entry.size_bytes for entry in entries),
+        "compile_whole_s": sum(one.compile_whole_s or 0 for one in contents),
+        "states": Counter(one.state for one in contents),
+        "compressions": Counter(one.compression or "unknown" for one in contents),
+        "never_read": sum(entry.never_read is True for entry in entries),
+    }
 
 
 def _entries(entries: Sequence[Entry], now: float) -> TextTable:
@@ -96,31 +108,28 @@ def _use(entry: Entry, now: float) -> str:
     return text if entry.used_source == "atime-file" else f"{text} (file system)"
 
 
-def _summary(survey: Survey, totals: Totals, shown: int) -> Iterator[str]:
-    states = ", ".join(f"{number} {state}" for state, number in sorted(totals.states.items()))
-    packed = ", ".join(f"{n} {name}" for name, n in sorted(totals.compressions.items()))
+def _summary(survey: Survey, totals: dict[str, Any], shown: int) -> Iterator[str]:
+    states = ", ".join(f"{number} {state}" for state, number in sorted(totals["states"].items()))
+    packed = ", ".join(f"{n} {name}" for name, n in sorted(totals["compressions"].items()))
     yield (
-        f"{survey.directory}: {totals.entries} entries"
-        + (f" ({shown} shown; --limit 0 shows all)" if shown < totals.entries else "")
-        + f", {size_text(totals.size_bytes)}"
+        f"{survey.directory}: {totals['entries']} entries"
+        + (f" ({shown} shown; --limit 0 shows all)" if shown < totals["entries"] else "")
+        + f", {size_text(totals['size_bytes'])}"
         + (f"; {states}; {packed}" if states else "")
     )
     yield (
-        f"Compile time as stored: {totals.compile_whole_s} s in all. JAX stores whole seconds, "
+        f"Compile time as stored: {totals['compile_whole_s']} s in all. JAX stores whole seconds, "
         "rounded down: 0 s is anything under one."
     )
     if survey.capped:
         yield "Used with a size cap: `last use` is JAX's own record."
-    elif totals.entries:
+    elif totals["entries"]:
         yield (
             "No trace of a size cap: `last use` is the file system's, which a mount option may "
             "hold back and which copies and backups change."
         )
     for sub in survey.sub_caches:
-        yield (
-            f"XLA's own cache {sub.name}: {sub.files} files, {size_text(sub.size_bytes)}; it "
-            "survives when entries are removed."
-        )
+        yield f"{sub}; it survives when entries are removed."
     if survey.vanished:
         yield f"{survey.vanished} entries vanished while this was read: the cache is in use."
     if survey.quarantines:
@@ -148,6 +157,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year", 31557600))
+GROUPS = ("last of use", "made for", "state", "module")
 LARGEST = 8
 """So many modules are shown."""
 
@@ -162,47 +172,48 @@ def stats(*, directory: CacheDirectory, output: JsonOutput) -> None:
     Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
     """
     seen = surveys.survey(open_directory(directory))
-    groups = {
-        "last of use": _sums(seen.entries, lambda entry: _age(seen.taken_at - used_at(entry))),
-        "made for": _sums(seen.entries, _made_for),
-        "state": _sums(seen.entries, lambda entry: entry.contents.state),
-        "module": _sums(seen.entries, lambda entry: entry.module),
-    }
-    rows = [{"by": by, **row} for by, rows in groups.items() for row in rows]
+    rows = pd.DataFrame(
+        [
+            (
+                _age(seen.taken_at - used_at(entry)),
+                f"{CPU}: {entry.contents.processor}" if entry.contents.processor else OTHER,
+                entry.contents.state,
+                entry.module,
+                entry.size_bytes,
+                entry.contents.compile_whole_s or 0,
+            )
+            for entry in seen.entries
+        ],
+        columns=[*GROUPS, "size_bytes", "compile_whole_s"],
+    )
+    groups = {by: records(_sums(rows, by)) for by in GROUPS}
     document = {"schema": 1, "directory": seen.directory, "groups": groups}
-    output.show(_groups(seen, groups), rows, document)
+    listed = [{"by": by, **row} for by, rows in groups.items() for row in rows]
+    output.show(_groups(seen, groups), listed, document)
 
 
 def _age(seconds: float) -> str:
     return next((f"within {name}" for name, most in AGES_S if seconds < most), "longer ago")
 
 
-def _made_for(entry: Entry) -> str:
-    return f"{CPU}: {entry.contents.processor}" if entry.contents.processor else OTHER
+def _sums(rows: pd.DataFrame, by: str) -> pd.DataFrame:
+    found = rows.groupby(by, sort=False).agg(
+        entries=("size_bytes", "size"),
+        size_bytes=("size_bytes", "sum"),
+        compile_whole_s=("compile_whole_s", "sum"),
+    )
+    return found.sort_values("size_bytes", ascending=False, kind="stable").reset_index(names="name")
 
 
-def _sums(entries: Iterable[Entry], name: Callable[[Entry], str]) -> list[dict[str, str | int]]:
-    of: dict[str, list[Entry]] = defaultdict(list)
-    for entry in entries:
-        of[name(entry)].append(entry)
-    rows: list[dict[str, str | int]] = [
-        {
-            "name": key,
-            "entries": len(own),
-            "size_bytes": sum(entry.size_bytes for entry in own),
-            "compile_whole_s": sum(entry.contents.compile_whole_s or 0 for entry in own),
-        }
-        for key, own in of.items()
-    ]
-    return sorted(rows, key=lambda row: -int(row["size_bytes"]))
-
-
-def _groups(seen: Survey, groups: dict[str, list[dict[str, str | int]]]) -> Iterator[Part]:
-    totals = surveys.totals(seen.entries)
+def _groups(seen: Survey, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Part]:
+    every = groups["state"]
+    entries, size_bytes, whole_s = (
+        sum(row[name] for row in every) for name in ("entries", "size_bytes", "compile_whole_s")
+    )
     capped = "used with a size cap" if seen.capped else "no size cap"
     yield (
-        f"{seen.directory}: {totals.entries} entries, {size_text(totals.size_bytes)}, {capped}; "
-        f"compiling them took at least {totals.compile_whole_s} s."
+        f"{seen.directory}: {entries} entries, {size_text(size_bytes)}, {capped}; "
+        f"compiling them took at least {whole_s} s."
     )
     for by, rows in groups.items():
         if not rows:
@@ -211,9 +222,9 @@ def _groups(seen: Survey, groups: dict[str, list[dict[str, str | int]]]) -> Iter
         yield TextTable(
             pd.DataFrame(
                 {
-                    by: printable(str(row["name"])),
+                    by: printable(row["name"]),
                     "entries": f"{row['entries']:,}",
-                    "size": size_text(float(row["size_bytes"])),
+                    "size": size_text(row["size_bytes"]),
                     "compile": f"{row['compile_whole_s']} s",
                 }
                 for row in shown
@@ -221,6 +232,4 @@ def _groups(seen: Survey, groups: dict[str, list[dict[str, str | int]]]) -> Iter
         )
         if len(rows) > LARGEST:
             yield f"… and {len(rows) - LARGEST} more; --format csv gives all."
-    for sub in seen.sub_caches:
-        held = f"{counted(sub.files, 'file')}, {size_text(sub.size_bytes)}"
-        yield f"XLA's own cache {sub.name}: {held}"
+    yield from map(str, seen.sub_caches)

@@ -19,7 +19,7 @@ from harness.cli.options import Argument, JsonOutput, Option
 from harness.cli.output import Heading, Part, TextTable, notes, records
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
-from harness.records.units import counted, scaled_text, seconds_text, size_text, some
+from harness.records.units import counted, scaled_text, seconds_text, some
 from harness.watch.ledger_events import SETTINGS
 
 SHOWN = 15
@@ -92,9 +92,7 @@ def _page(found: CacheReport) -> Iterator[Part]:
     if len(found.runs) > 1:
         yield _runs(found.runs[-SHOWN:])
     yield _hosts(found.hosts)
-    for one in found.sub_caches:
-        held = f"{counted(one.files, 'file')}, {size_text(one.size_bytes)}"
-        yield f"XLA's own cache {one.name}: {held}"
+    yield from map(str, found.sub_caches)
 
 
 def _answer(found: CacheReport) -> str:
@@ -167,16 +165,9 @@ def _known(values: pd.Series[float], text: Callable[[float], str], unknown: str 
 
 def _document(found: CacheReport) -> dict[str, Any]:
     def run(one: LedgerRun) -> dict[str, Any]:
-        return {
-            "ledger": one.name,
-            "ended_at": one.ended_at_s,
-            "jax": one.releases,
-            "requests": one.summary.requests,
-            "hits": one.summary.hits,
-            "compile_s": one.summary.compile_s,
-            "saved_s": one.summary.saved_s,
-            "hits_without_cold": one.summary.hits_without_cold,
-        }
+        names = ("requests", "hits", "compile_s", "saved_s", "hits_without_cold")
+        sums = {name: getattr(one.summary, name) for name in names}
+        return {"ledger": one.name, "ended_at": one.ended_at_s, "jax": one.releases, **sums}
 
     return {
         "schema": 1,
