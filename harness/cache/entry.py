@@ -61,8 +61,6 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 class _Bad(Exception):
-    """The compressed stream is not whole, or is not one."""
-
     def __init__(self, state: State, reason: str) -> None:
         super().__init__(reason)
         self.state = state

@@ -153,7 +153,6 @@ def _same_key(pair: RequestPair) -> str:
 
 
 def _gone(pair: RequestPair) -> str:
-    """Say who took an entry away, as far as the two ledgers know."""
     for run, which in ((pair.run_a, "first"), (pair.run_b, "second")):
         for event in run.events:
             if pair.b.key in event.evicted and pair.a.at_s <= event.at_s <= pair.b.at_s:

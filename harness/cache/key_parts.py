@@ -233,7 +233,6 @@ def program_causes(a: str, b: str) -> tuple[str, ...]:
 
 
 def _operations(a: str, b: str) -> tuple[str, ...]:
-    """Return what is special in the operations that differ, or that they do."""
     special = _random(a, b)
     if _BARRIER.findall(a) != _BARRIER.findall(b):
         special += ("rematerialisation (jax.checkpoint): what the backward pass computes again",)
@@ -249,7 +248,6 @@ def _operations(a: str, b: str) -> tuple[str, ...]:
 
 
 def _random(a: str, b: str) -> tuple[str, ...]:
-    """Return that random numbers are made by another algorithm, if they are."""
     old, new = (next((name for name, sign in _RANDOM if sign in text), "") for text in (a, b))
     if old == new or not old or not new:
         return ()

@@ -200,10 +200,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
 
 
 def _cold_bounds_s(hits: Iterable[Event]) -> tuple[float, float]:
-    """Return between which sums the compile seconds of hits lie that nobody measured.
-
-    An entry holds the compile's whole seconds, rounded down.
-    """
+    # An entry holds the compile's whole seconds, rounded down.
     stored = [hit.stored_compile_s for hit in hits]
     known_s = sum(whole_s for whole_s in stored if whole_s is not None)
     return known_s, math.inf if None in stored else known_s + len(stored)

@@ -235,7 +235,6 @@ def _unfit(packed: Packed, directory: Path, jaxlib: str) -> str:
 
 
 def _write(whole: zipfile.ZipFile, packed: Packed, directory: Path) -> str:
-    """Write an entry, and return nothing; or leave it out, and return why."""
     partial = directory / f"{PARTIAL}{os.getpid()}-{os.urandom(4).hex()}"
     try:
         try:

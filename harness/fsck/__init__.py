@@ -211,7 +211,6 @@ def _unsigned(tree: Path) -> Iterator[Fault]:
 
 
 def _left_over(tree: Path, repair: bool) -> Iterator[Fault]:
-    """Yield what processes have left that were killed."""
     for what, paths in (
         ("a file that was being written", filter(is_left, tree.rglob(".*.part"))),
         ("a temporary folder", temporary.left_over()),

@@ -301,7 +301,6 @@ _environment_decoder = msgspec.json.Decoder(_Known)
 
 @functools.lru_cache(maxsize=256)
 def _is_known(environment: bytes) -> bool:
-    """Tell whether a text is the environment of a record."""
     try:
         _environment_decoder.decode(environment)
     except msgspec.MsgspecError:

@@ -163,7 +163,6 @@ def digest(data: bytes) -> str:
 
 
 def _files(folder: Path) -> list[str]:
-    """Return the names of what commands read in a machine's folder."""
     found: Iterable[Path] = (one for one in folder.rglob("*") if one.suffix in _READ)
     return sorted(one.relative_to(folder).as_posix() for one in found if one.is_file())
 

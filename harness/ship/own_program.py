@@ -60,8 +60,6 @@ def compare(
 
 @dataclass
 class _OwnProgram(RoutesInTurns):
-    """The ways of a program."""
-
     routes = ROUTES
     command: Sequence[str]
     function: str

@@ -222,8 +222,6 @@ class RoutesInTurns(ABC):
 
 @dataclass
 class _Declared(RoutesInTurns):
-    """The ways of a declared case."""
-
     routes = ROUTES
     workload: type[Workload]
     case: Case
