@@ -124,22 +124,20 @@ class OptionChange:
 
 def option_changes(a: str, b: str) -> tuple[OptionChange, ...]:
     """Return the fields that differ between what two ledgers keep of their compile options."""
-    old, new = json.loads(a), json.loads(b)
-    return tuple(
-        _change(name, old.get(name, "(not set)"), new.get(name, "(not set)"))
-        for name in {**old, **new}
-        if old.get(name) != new.get(name)
-    )
-
-
-def _change(name: str, old: str, new: str) -> OptionChange:
-    field = name.rpartition(".")[2]
-    cause = WORDS.get(field, field)
-    if "may not" in cause:  # a value for each argument: their number says nothing of its own
-        cause = cause if old.count(",") == new.count(",") else ""
-    elif max(len(old), len(new)) <= MOST_CHARACTERS:
-        cause = f"{cause}, {old} became {new}"
-    return OptionChange(field, cause, f"{name}: {old} -> {new}")
+    before, after = json.loads(a), json.loads(b)
+    found = []
+    for name in {**before, **after}:
+        old, new = (told.get(name, "(not set)") for told in (before, after))
+        if old == new:
+            continue
+        field = name.rpartition(".")[2]
+        cause = WORDS.get(field, field)
+        if "may not" in cause:  # a value for each argument: their number says nothing of its own
+            cause = cause if old.count(",") == new.count(",") else ""
+        elif max(len(old), len(new)) <= MOST_CHARACTERS:
+            cause = f"{cause}, {old} became {new}"
+        found.append(OptionChange(field, cause, f"{name}: {old} -> {new}"))
+    return tuple(found)
 
 
 # The program

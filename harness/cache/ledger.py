@@ -172,6 +172,10 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
     cold = cold_figures([*earlier, *events])
     hits = [event for event in events if event.outcome == "hit"]
     known = [event for event in hits if event.key in cold]
+    # An entry holds the compile's whole seconds, rounded down.
+    stored = [event.stored_compile_s for event in hits if event.key not in cold]
+    least_s = sum(whole_s for whole_s in stored if whole_s is not None)
+    most_s = math.inf if None in stored else least_s + len(stored)
     unwritten = Counter(event.reason for event in events if event.outcome == "unwritten")
     compiled_s = sum(event.compile_s or 0.0 for event in events)
     spared_s = sum(cold[event.key] for event in known)
@@ -188,7 +192,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         bytes_out=sum(event.bytes_out for event in events),
         by_count=Share(len(hits), len(events)),
         by_seconds=Share(spared_s, spared_s + compiled_s),
-        unknown_s=_cold_bounds_s([event for event in hits if event.key not in cold]),
+        unknown_s=(least_s, most_s),
         load_s=sum(event.load_s or 0.0 for event in hits),
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
@@ -197,13 +201,6 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         own_s=sum(event.own_s for event in events),
         unproven_keys=sum(not event.components_prove_key for event in events),
     )
-
-
-def _cold_bounds_s(hits: Iterable[Event]) -> tuple[float, float]:
-    # An entry holds the compile's whole seconds, rounded down.
-    stored = [hit.stored_compile_s for hit in hits]
-    known_s = sum(whole_s for whole_s in stored if whole_s is not None)
-    return known_s, math.inf if None in stored else known_s + len(stored)
 
 
 def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:

@@ -85,7 +85,9 @@ def report(paths: Sequence[Path]) -> CacheReport | None:
     )
     if not runs:
         return None
-    newest, good = runs[-1], _last_good(runs)
+    newest = runs[-1]
+    compiled_s = newest.summary.compile_s
+    good = next((run for run in reversed(runs) if run.summary.compile_s < compiled_s), None)
     events = newest.requests.events
     directories = sorted({event.directory for event in events if event.directory})
     rows = _rows(frame(events, _events(known, but=newest.name)))
@@ -101,12 +103,6 @@ def report(paths: Sequence[Path]) -> CacheReport | None:
 
 def _events(known: Mapping[str, Requests], but: str = "") -> list[Event]:
     return [event for name, run in known.items() if name != but for event in run.events]
-
-
-def _last_good(runs: Sequence[LedgerRun]) -> LedgerRun | None:
-    compiled_s = runs[-1].summary.compile_s
-    better = (run for run in reversed(runs[:-1]) if run.summary.compile_s < compiled_s)
-    return next(better, None)
 
 
 def _causes(good: LedgerRun, newest: LedgerRun) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -114,7 +114,8 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
             tree = scratch / f"{_TREE}{scratch.name.removeprefix(PREFIX)}"
             done = run(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
             if done.returncode:
-                raise HarnessError(f"git made no worktree of {revision!r}: {_complaint(done)}.")
+                why = " ".join(done.stderr.split()).rstrip(".") or f"exit code {done.returncode}"
+                raise HarnessError(f"git made no worktree of {revision!r}: {why}.")
             yield top, tree, commit
     finally:
         remove_worktrees(top)
@@ -148,7 +149,3 @@ def top_of(folder: Path) -> Path | None:
     """Return the top of the repository that `folder` is in; None outside of any."""
     top = said(folder, "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None
-
-
-def _complaint(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join(done.stderr.split()).rstrip(".") or f"exit code {done.returncode}"

@@ -22,18 +22,13 @@ def table_of(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any
     """
     here = f"{file}: [tool.harness.{name}]"
     for part in ("tool", "harness", name):
-        if part == name:
-            _check(told, file)
+        for other in told if part == name else ():
+            if other not in TABLES:
+                raise UsageError(
+                    f"{file}: [tool.harness] has {other!r}, which is not known."
+                    f"{nearest(other, TABLES)} There are: {', '.join(TABLES)}."
+                )
         told = told.get(part, {})
         if not isinstance(told, Mapping):
             raise UsageError(f"{here}: {part} is {told!r}; expected a table.")
     return told
-
-
-def _check(tables: Mapping[str, Any], file: Path) -> None:
-    for name in tables:
-        if name not in TABLES:
-            raise UsageError(
-                f"{file}: [tool.harness] has {name!r}, which is not known."
-                f"{nearest(name, TABLES)} There are: {', '.join(TABLES)}."
-            )

@@ -152,14 +152,14 @@ class Sighting:
 
 def survey(targets: Iterable[Target]) -> list[Sighting]:
     """Look for each target. An accelerator that seems to be here is asked, by another process."""
-    return [_look(target) for target in targets]
-
-
-def _look(target: Target) -> Sighting:
-    lacking = target.lacking() or ""
-    if target.words:
-        return Sighting(target.name, target.words(), target.devices, lacking)
-    return Sighting(target.name, "", 0, lacking) if lacking else _ask(target)
+    seen = []
+    for target in targets:
+        lacking = target.lacking() or ""
+        if target.words:
+            seen.append(Sighting(target.name, target.words(), target.devices, lacking))
+        else:
+            seen.append(Sighting(target.name, "", 0, lacking) if lacking else _ask(target))
+    return seen
 
 
 def _ask(target: Target) -> Sighting:

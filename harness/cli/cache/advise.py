@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pandas as pd
@@ -54,7 +53,12 @@ def advise(
     with temporary_folder() as folder, measuring(say):
         tried = advice.advise(command, Path(folder), starts, say, seed)
     document = {"schema": 1, "settings": [dataclasses.asdict(one) for one in tried]}
-    output.show(_page(tried), _rows(tried), document)
+    rows = [
+        {"setting": one.setting.name, **msgspec.to_builtins(start)}
+        for one in tried
+        for start in one.later
+    ]
+    output.show(_page(tried), rows, document)
     if not tried[0].first.requests:
         raise Exit(ExitCode.NOTHING)
 
@@ -112,11 +116,3 @@ def _answer(plain: Tried, cached: Sequence[Tried]) -> str:
 
 def _median(one: Tried, name: str) -> float:
     return float(pd.Series([getattr(start, name) for start in one.later]).median())
-
-
-def _rows(tried: Sequence[Tried]) -> list[dict[str, Any]]:
-    return [
-        {"setting": one.setting.name, **msgspec.to_builtins(start)}
-        for one in tried
-        for start in one.later
-    ]

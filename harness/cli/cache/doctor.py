@@ -114,8 +114,10 @@ def doctor(
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
-    answer = Heading(f"{place.where}: {len(seen.entries)} entries, {after.state}{_young(after)}.")
-    parts: list[Part] = [answer, *_findings(before), cost_line]
+    young = sum(not finding.settled for finding in after.findings)
+    but = f" but for {young} entries that are not proven bad yet" if young else ""
+    answer = f"{place.where}: {len(seen.entries)} entries, {after.state}{but}."
+    parts: list[Part] = [Heading(answer), *_findings(before), cost_line]
     parts += [_loads_line(loads, len(seen.entries)) if loads else ""]
     parts += _moved_lines(moved, place.where) if moved else ()
     document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
@@ -152,11 +154,6 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
         if len(findings) > PER_KIND:
             yield f"    … and {len(findings) - PER_KIND} more; --json gives all."
         yield from (f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings))
-
-
-def _young(diagnosis: Diagnosis) -> str:
-    left = sum(not finding.settled for finding in diagnosis.findings)
-    return f" but for {left} entries that are not proven bad yet" if left else ""
 
 
 def _cost_line(cost: PutCost) -> str:

@@ -74,10 +74,12 @@ def _judged(low: float, high: float, wanted: float) -> str:
 
 
 def _page(found: CacheReport) -> Iterator[Part]:
-    newest = found.newest
+    summary = found.newest.summary
     yield Heading(_answer(found))
-    summary = newest.summary
-    yield f"hit rate by seconds: {rate_by_seconds(summary)}; {_saved(newest)}"
+    saved = f"{seconds_text(summary.saved_s)} saved"
+    if unknown := summary.hits_without_cold:
+        saved += f", and what {counted(unknown, 'hit')} saved is unknown"
+    yield f"hit rate by seconds: {rate_by_seconds(summary)}; {saved}"
     for text, modules in found.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {text}"
     if more := len(found.causes) - SHOWN:
@@ -105,12 +107,6 @@ def _answer(found: CacheReport) -> str:
         spent = seconds_text(found.good.summary.compile_s)
         said += f" {printable(found.good.name)}, the last good run, spent {spent}."
     return said
-
-
-def _saved(run: LedgerRun) -> str:
-    unknown = run.summary.hits_without_cold
-    known = f"{seconds_text(run.summary.saved_s)} saved"
-    return known + (f", and what {counted(unknown, 'hit')} saved is unknown" if unknown else "")
 
 
 def _modules(modules: pd.DataFrame) -> TextTable:

@@ -83,7 +83,15 @@ def ship(
     if "--" in words:
         if case or symbolic is not None or target is not None:
             raise UsageError("--case, --symbolic and --target are for workloads.")
-        report = _of_program(words, processes, seed)
+        at = words.index("--")
+        if at > 1:
+            raise UsageError(
+                f"Expected one function before --; got {' '.join(words[:at])}. For example: "
+                f"{_EXAMPLE}"
+            )
+        command = programs.command_of(words[at + 1 :], _EXAMPLE)
+        with measuring(say):
+            report = own_program.compare(command, "".join(words[:at]), processes, seed, say)
         _show(report, figure, output)
         return
     if len(words) > 1:
@@ -106,17 +114,6 @@ def ship(
 
 
 _EXAMPLE = "harness cache ship train_step -- python train.py"
-
-
-def _of_program(words: list[str], processes: int, seed: int | None) -> routes.RoutesReport:
-    at = words.index("--")
-    if at > 1:
-        raise UsageError(
-            f"Expected one function before --; got {' '.join(words[:at])}. For example: {_EXAMPLE}"
-        )
-    command = programs.command_of(words[at + 1 :], _EXAMPLE)
-    with measuring(say):
-        return own_program.compare(command, "".join(words[:at]), processes, seed, say)
 
 
 def _show(report: routes.RoutesReport, figure: Path | None, output: Output) -> None:
