@@ -203,19 +203,12 @@ def _rows(
     others = statistics.counting(calls.ratio, np.full(len(pairs), rules.CALLS_EFFECT))
     calls_adjusted = np.where(others, statistics.adjust(calls.p, others), np.nan)
     of_calls = int(np.count_nonzero(~np.isnan(calls.p)))
-    for at, (one, other) in enumerate(pairs):
-        evidence = rules.RowEvidence(
-            n_a=int(np.count_nonzero(~np.isnan(a[at]))),
-            n_b=int(np.count_nonzero(~np.isnan(b[at]))),
-            ratio=float(numbers.ratio[at]),
-            low=float(numbers.equivalence_low[at]),
-            high=float(numbers.equivalence_high[at]),
-            p=float(numbers.p[at]),
-            p_adjusted=float(adjusted[at]),
-            rows=tested,
-            effect=float(family.effects[at]),
-            counts=bool(counts[at]),
-        )
+    n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in (a, b))
+    inner = numbers.equivalence_low, numbers.equivalence_high
+    columns = (n_a, n_b, numbers.ratio, *inner, numbers.p, adjusted, family.effects, counts)
+    table = zip(*(column.tolist() for column in columns), strict=True)
+    for at, ((one, other), found) in enumerate(zip(pairs, table, strict=True)):
+        evidence = rules.RowEvidence(*found, tested)
         machines = row_difference(one, other) if across else ""
         row = rules.decide(evidence, one, other, decision, bool(machines))
         row = rules.decide_calls(row, float(calls.ratio[at]), float(calls_adjusted[at]), of_calls)

@@ -123,11 +123,11 @@ class RowEvidence(NamedTuple):
     p: float
     p_adjusted: float
     """NaN where the row cannot be called: see :func:`can_be_called`."""
-    rows: int
-    """How many rows of the stage were judged together."""
     effect: float
     counts: bool
     """The ratio differs from 1 by at least the effect."""
+    rows: int
+    """How many rows of the stage were judged together."""
 
 
 class Decision(NamedTuple):

@@ -8,21 +8,40 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
-from harness.frame.ratios import CONFIDENCE, EQUIVALENCE_CONFIDENCE, LEAST_PROCESSES, Estimates
+from harness.frame.ratios import CONFIDENCE, LEAST_PROCESSES
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+EQUIVALENCE_CONFIDENCE = 0.90
+"""Of the interval that must lie within an effect for `same`: two one-sided tests at 5 %."""
 
 _NO_SPREAD = 1e-20
 """Less is the rounding of equal values."""
 
 _LEAST_ROWS = 5
 """Of fewer rows nothing is learnt about how much the spread of rows differs."""
+
+
+class Estimates(NamedTuple):
+    """What is known of ratios; each float64 (rows,)."""
+
+    ratio: Floats
+    """Of the geometric means."""
+    low: Floats
+    high: Floats
+    """The 95 % interval of the ratio."""
+    equivalence_low: Floats
+    equivalence_high: Floats
+    """The 90 % interval of the ratio."""
+    p: Floats
+    """Probability of a difference at least as large if the ratio were 1."""
 
 
 def estimates(a: Floats, b: Floats, paired: bool = False, share: float = 1.0) -> Estimates:
