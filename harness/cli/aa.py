@@ -101,9 +101,8 @@ def aa(
         say("nothing was measured.")
         raise Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
     file = stored.file_of(context, run)
-    earlier = stored.read(own_file(file.parent, run))
-    power_before = earlier.power if earlier else ()
-    rates = stored.rates_of(found, context, level.name, power_before, any(chosen), seed or 0)
+    before = stored.power_before(own_file(file.parent, run))
+    rates = stored.rates_of(found, context, level.name, before, any(chosen), seed or 0)
     stored.write(file, rates)
     there = f"{found.measured} records measured, {found.reused} were there. Stored in {file}"
     print_page([*_page(rates), there])

@@ -62,7 +62,7 @@ def environment_difference(before: str, after: str, besides: frozenset[str] = fr
     if before and before == after:
         return ""
     old, new = (
-        {(name, key): value for name, one in _sections(text).items() for key, value in one.items()}
+        {(name, key): value for name, one in sections(text).items() for key, value in one.items()}
         for text in (before, after)
     )
     if not old or not new:
@@ -80,7 +80,7 @@ def environment_difference(before: str, after: str, besides: frozenset[str] = fr
     return ", ".join(parts)
 
 
-def _sections(text: str | None) -> dict[str, dict[str, Any]]:
+def sections(text: str | None) -> dict[str, dict[str, Any]]:
     """Return what an environment says, by :data:`_SECTIONS`; nothing where the text is none."""
     try:
         found = json.loads(text or "")
@@ -144,10 +144,11 @@ def _is_known(value: Any) -> bool:
 class Hardware(NamedTuple):
     """What a measurement ran on; None for what its record does not say."""
 
-    cpu: str | None
+    processor: str | None
     architecture: str | None
     cores: int | None
-    ram_bytes: float | None
+    memory: float | None
+    """In bytes."""
     device: str | None
     """The kind of device, such as `NVIDIA H200`."""
 
@@ -155,7 +156,7 @@ class Hardware(NamedTuple):
 @lru_cache(maxsize=4096)
 def hardware(environment: str | None) -> Hardware:
     """Return what the environment of a record says; a row of asv's says nothing."""
-    about = _sections(environment)
+    about = sections(environment)
     host = about.get("host", {})
     ram = host.get("ram_bytes")
     return Hardware(
@@ -172,19 +173,16 @@ def difference(a: Hardware, b: Hardware) -> str:
 
     What is not known of one of them is no difference.
     """
-    parts = [
-        f"{name} {old}{ARROW}{new}"
-        for name, old, new in (
-            ("processor", a.cpu, b.cpu),
-            ("architecture", a.architecture, b.architecture),
-            ("cores", a.cores, b.cores),
-        )
-        if old is not None and new is not None and old != new
-    ]
-    if a.ram_bytes and b.ram_bytes and abs(a.ram_bytes / b.ram_bytes - 1) > MEMORY:
-        parts.append(f"memory {a.ram_bytes / _GIB:.1f}{ARROW}{b.ram_bytes / _GIB:.1f} GiB")
-    if a.device and b.device and a.device != b.device:
-        parts.append(f"device {a.device}{ARROW}{b.device}")
+    parts = []
+    old: Any
+    new: Any
+    for name, old, new in zip(Hardware._fields, a, b, strict=True):
+        if old is None or new is None or old == new:
+            continue
+        if name != "memory":
+            parts.append(f"{name} {old}{ARROW}{new}")
+        elif abs(old / new - 1) > MEMORY:
+            parts.append(f"memory {old / _GIB:.1f}{ARROW}{new / _GIB:.1f} GiB")
     return ", ".join(parts)
 
 

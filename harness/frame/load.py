@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -103,7 +103,7 @@ def _frame(
             signatures.refuse(path, "what was exported is not signed")
             frame: pd.DataFrame = parquet(f"{path}: Parquet").read(path, conditions, columns)
         else:
-            frame = conditions.of(_read(_sources(path), conditions, found))
+            frame = conditions.of(_read(*_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
     frame.attrs["problems"] = msgspec.structs.asdict(found)
     if found:
@@ -142,7 +142,7 @@ def latest_records(path: Path) -> dict[str, dict[str, Record]]:
 
 def record_files_of(path: Path) -> list[Path]:
     """Return the files of records in a results tree or one machine's folder, or the file itself."""
-    return _sources(path).records
+    return _sources(path)[0]
 
 
 def frame_of(records: Iterable[Record]) -> pd.DataFrame:
@@ -152,12 +152,14 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     return to_frame([rows(collector)])
 
 
-def _read(sources: _Sources, where: Where, problems: Problems) -> pd.DataFrame:
+def _read(
+    files: Sequence[Path], of_asv: Sequence[Path], where: Where, problems: Problems
+) -> pd.DataFrame:
     collector = Collector()
     covered: set[asv_results.Origin] = set()
-    for file in sources.records:
+    for file in files:
         collector.take(_wanted(read_file(file, problems), where, covered, file.resolve()))
-    return to_frame([rows(collector), asv_results.read(sources.asv, covered, problems)])
+    return to_frame([rows(collector), asv_results.read(of_asv, covered, problems)])
 
 
 def _wanted(
@@ -197,18 +199,12 @@ def _is_parquet(path: Path) -> bool:
     return not is_tree(path) and any(any(path.glob(kind)) for kind in kinds)
 
 
-class _Sources(NamedTuple):
-    """Where results are."""
-
-    records: list[Path]
-    asv: list[Path]
-
-
-def _sources(path: Path) -> _Sources:
+def _sources(path: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files of records and those of asv."""
     signatures.check(path)
     if path.is_file():
-        return _Sources([], [path]) if path.suffix == ".json" else _Sources([path], [])
+        return ([], [path]) if path.suffix == ".json" else ([path], [])
     is_machine = (path / "records").is_dir() or (path / "machine.json").exists()
     prefix = "" if is_machine else "*/"
     asv = [file for file in path.glob(f"{prefix}*.json") if file.name != "machine.json"]
-    return _Sources(sorted(path.glob(f"{prefix}records/*.jsonl")), sorted(asv))
+    return sorted(path.glob(f"{prefix}records/*.jsonl")), sorted(asv)

@@ -59,26 +59,14 @@ GROUP_ROWS = 1_000
 """Rows that are read together: fewer are read faster by a filter, more are opened faster."""
 
 _KINDS = {MOMENT: pa.timestamp("ms", "UTC"), NUMBER: pa.float64(), COUNT: pa.int64()}
-_FOLDER_COLUMNS = ("machine", "night")
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 _SHARED = [name for name, kind in COLUMNS.items() if kind == JSON]
 """Long texts that many rows share: read once each."""
 
-_SCHEMA = pa.schema(
-    {
-        **{name: _KINDS.get(kind, pa.string()) for name, kind in COLUMNS.items()},
-        **dict.fromkeys(_SHARED, _DICTIONARY),
-    },
-    metadata={MARK: VERSION},
-)
-_WRITTEN = pa.schema(
-    {
-        **{name: _KINDS.get(kind, pa.string()) for name, kind in COLUMNS.items()},
-        # Programs that make columns of the folders' names take them for dictionaries.
-        **dict.fromkeys(_FOLDER_COLUMNS, _DICTIONARY),
-    },
-    metadata={MARK: VERSION},
-)
+_TYPES = {name: _KINDS.get(kind, pa.string()) for name, kind in COLUMNS.items()}
+_SCHEMA = pa.schema(_TYPES | dict.fromkeys(_SHARED, _DICTIONARY), {MARK: VERSION})
+# Programs that make columns of the folders' names take them for dictionaries.
+_WRITTEN = pa.schema(_TYPES | dict.fromkeys(("machine", "night"), _DICTIONARY), {MARK: VERSION})
 _SCHEMA_1 = pa.schema(
     [
         field.with_type(pa.list_(pa.float64() if COLUMNS[field.name] == NUMBERS else pa.string()))

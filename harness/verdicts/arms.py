@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,12 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from harness.declare.filters import Filters
 from harness.errors import UsageError
-from harness.frame import choose
 from harness.frame.frame import axis_column, axis_columns
 from harness.frame.load import everything, record_files_of
 from harness.records.git import commit_of
@@ -40,9 +36,6 @@ _IDENTITY = (
     *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
     *("target", "transform", "precision", "scenario"),
 )
-
-Key = tuple[Any, ...]
-"""What a row and its records share."""
 
 
 @dataclass(frozen=True)
@@ -185,20 +178,6 @@ def differing(a: Arm, b: Arm) -> list[str]:
     return [*on, "machine"] if single and machines[0][0] != machines[1][0] else on
 
 
-def narrowed(arms: Sequence[Arm], filters: Filters) -> list[Arm]:
-    """Return the arms with the rows that are wanted of both together."""
-    if not filters:
-        return list(arms)
-    rows = pd.concat([arm.rows for arm in arms], ignore_index=True)
-    side = np.repeat(range(len(arms)), [len(arm.rows) for arm in arms])
-    kept = choose.rows(rows, filters).index.to_numpy()
-    wanted = np.isin(range(len(rows)), kept)
-    return [
-        dataclasses.replace(arm, rows=arm.rows[wanted[side == number]])
-        for number, arm in enumerate(arms)
-    ]
-
-
 @dataclass(frozen=True)
 class StoredRecords:
     """The records behind an arm, read anew whenever they are gone through."""
@@ -218,22 +197,24 @@ def records_under(place: Path) -> Iterator[Record]:
             yield from read_file(path, Problems())
 
 
-def key_of(row: Row | None, axes: Sequence[str]) -> Key:
-    """Return what the records of a row share; () for none."""
-    if row is None:
-        return ()
-    return (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, axes)))
+def records_behind(
+    rows: Sequence[Row | None], records: Iterable[Record], columns: Sequence[str]
+) -> list[list[Record]]:
+    """Return the records of each row, one per process, the latest of each; none of no row.
 
-
-def records_of(records: Iterable[Record], wanted: set[Key]) -> dict[Key, list[Record]]:
-    """Return the records of rows, one per process, the latest of each."""
-    workloads = {key[0] for key in wanted}
-    processes: dict[Key, dict[str, Record]] = {}
+    `columns` are those of axes.
+    """
+    keys = [
+        (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, columns))) if row else ()
+        for row in rows
+    ]
+    processes: dict[tuple[Any, ...], dict[str, Record]] = {key: {} for key in keys}
+    workloads = {key[0] for key in keys if key}
     for record in records:
         if record.workload not in workloads or record.comparison is not None:
             continue
         axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
         key = (*(getattr(record, name) for name in _IDENTITY), axes_key(axes))
-        if key in wanted:
-            processes.setdefault(key, {})[record.replicate] = record
-    return {key: list(latest.values()) for key, latest in processes.items()}
+        if key in processes:
+            processes[key][record.replicate] = record
+    return [list(processes[key].values()) for key in keys]

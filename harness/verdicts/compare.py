@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from harness.declare.filters import Filters
 from harness.errors import UsageError
+from harness.frame import choose
 from harness.frame.cases import check
 from harness.frame.typed import takes_frame
 from harness.verdicts import arms
@@ -141,13 +142,14 @@ def comparison_between(
     }
     if across:
         differing.append("machine")
-    wanted = [set(arm.rows.index) for arm in arms.narrowed([a, b], filters or Filters())]
+    rows = pd.concat([a.rows, b.rows], keys=[0, 1])
+    wanted = set(choose.rows(rows, filters or Filters()).index)
     pairs = pair(a.rows, b.rows, differing)
     frame = verdicts_on(pairs, scatter_of(known), interleaved, across, share, differing)
     shown = [
         number
         for number, sides in enumerate(pairs.pairs)
-        if any(row is not None and row[LABEL] in of for row, of in zip(sides, wanted, strict=True))
+        if any(row is not None and (arm, row[LABEL]) in wanted for arm, row in enumerate(sides))
     ]
     kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
     frame = frame.iloc[shown].reset_index(drop=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from harness.frame.differences import sections
 from harness.stages.registry import STAGES, calibrated_by
 from harness.stages.stage import LOOP
 from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of
@@ -37,31 +37,19 @@ _CACHE_FLAGS = ("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COM
 def share_runtime(a: Row, b: Row) -> bool:
     """Tell whether nothing that builds and runs programs is known to differ between two rows."""
     shared = ("jax", "jaxlib", "python", "machine", "target", "scenario")
-    return all(a[name] == b[name] for name in shared) and _same_flags(
-        a["environment"], b["environment"]
+    before, after = a["environment"], b["environment"]
+    return all(a[name] == b[name] for name in shared) and (
+        before == after or _compiling(before) == _compiling(after)
     )
 
 
 @lru_cache(maxsize=1024)
-def _same_flags(before: str, after: str) -> bool:
-    return before == after or _compiling(before) == _compiling(after)
-
-
-def _compiling(text: str) -> tuple[Any, ...]:
+def _compiling(text: str | None) -> tuple[Any, ...]:
     """Return the parts of an environment that decide how programs are compiled."""
-    try:
-        environment = json.loads(text)
-    except (TypeError, ValueError):
-        return ()
-    if not isinstance(environment, dict):
-        return ()
-    flags = environment.get("flags")
-    kept = {
-        name: value
-        for name, value in (flags.items() if isinstance(flags, dict) else ())
-        if not name.startswith(_CACHE_FLAGS)
-    }
-    return (kept, environment.get("plugins"), environment.get("x64"))
+    said = sections(text)
+    flags = said.get("flags", {})
+    kept = {name: flags[name] for name in flags if not name.startswith(_CACHE_FLAGS)}
+    return kept, said.get("plugins"), said[""].get("x64")
 
 
 class Seconds(NamedTuple):

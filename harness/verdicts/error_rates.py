@@ -157,6 +157,21 @@ def setting_of(rows: pd.DataFrame, machine: str) -> Setting:
     return Setting(machine, *(str(rows[name].mode().iat[0]) for name in ("effort", "env")))
 
 
+def read(file: Path) -> ErrorRates:
+    """Return what a file holds.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DamagedError: it cannot be used; the text says why.
+    """
+    rates = json_file.read(file, ErrorRates)
+    if not 1 <= rates.schema <= SCHEMA:
+        raise json_file.DamagedError(
+            f"it has schema version {rates.schema}; this harness reads 1 to {SCHEMA}"
+        )
+    return rates
+
+
 def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     """Return what is stored of a machine and an effort, best first.
 
@@ -168,11 +183,7 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     folder = machine_folder(results, machine) / FOLDER
     for path in (own_file(folder, name) for name in own_names(folder)):
         try:
-            rates = json_file.read(path, ErrorRates)
-            if not 1 <= rates.schema <= SCHEMA:
-                raise json_file.DamagedError(
-                    f"it has schema version {rates.schema}; this harness reads 1 to {SCHEMA}"
-                )
+            rates = read(path)
         except json_file.DamagedError as error:
             text = f"The error rates in {path} are left out: {error}. `harness aa` measures them "
             warnings.warn(f"{text}again.", HarnessWarning, stacklevel=2)

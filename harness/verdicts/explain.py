@@ -14,7 +14,7 @@ from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules
-from harness.verdicts.arms import key_of, records_of
+from harness.verdicts.arms import records_behind
 from harness.verdicts.pairs import Pair, Row
 from harness.verdicts.summary import BASES, cases, ordered, ratio_text
 
@@ -37,17 +37,16 @@ def explained(
     if not narrowed:
         frame = frame[frame["verdict"] != rules.SAME]
     chosen = frame.iloc[:MOST]
-    axes = comparison.pairs.axes
     pairs = [comparison.pairs.pairs[number] for number in chosen.index]
     known = [
-        records_of(of_arm, {key_of(pair[side], axes) for pair in pairs if pair[side] is not None})
+        records_behind([pair[side] for pair in pairs], of_arm, comparison.pairs.axes)
         for side, of_arm in enumerate(records)
     ]
-    for row, case, pair in zip(rows_of(chosen), cases(chosen), pairs, strict=True):
+    for row, case, pair, *both in zip(rows_of(chosen), cases(chosen), pairs, *known, strict=True):
         title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
         lines = [f"{title}: {row['verdict']}", *_rule(row, pair)]
-        for name, one, of_arm in zip("AB", pair, known, strict=True):
-            lines += _side(name, one, of_arm.get(key_of(one, axes), []))
+        for name, one, of_row in zip("AB", pair, both, strict=True):
+            lines += _side(name, one, of_row)
         yield "\n".join(lines)
     if len(frame) > MOST:
         yield f"{len(frame) - MOST} more rows are not explained: narrow with -s, --stage or --case."

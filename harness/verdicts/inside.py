@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
@@ -15,10 +15,10 @@ from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages.compile import STAGE
 from harness.verdicts import rules
-from harness.verdicts.arms import Key, key_of, records_of
+from harness.verdicts.arms import records_behind
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
-from harness.verdicts.pairs import Pair
+from harness.verdicts.pairs import Row
 from harness.verdicts.summary import cases, ordered
 
 if TYPE_CHECKING:
@@ -88,12 +88,11 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
         return []
     pairs = [comparison.pairs.pairs[number] for number in frame.index]
     titles = zip((row["workload"] for row in rows_of(frame)), cases(frame), strict=True)
-    axes = comparison.pairs.axes
     known = [
-        records_of(of_arm, {key_of(pair[side], axes) for pair in pairs})
+        records_behind([pair[side] for pair in pairs], of_arm, comparison.pairs.axes)
         for side, of_arm in enumerate(records)
     ]
-    return [*filter(None, _changes(pairs, titles, axes, known))]
+    return [*filter(None, itertools.starmap(_change, zip(titles, *known, strict=True)))]
 
 
 def of_steps(
@@ -109,32 +108,20 @@ def of_steps(
     axes = [name for name in points.columns if name not in SERIES]
     measured = points[points["value"].notna()]
     by_series = dict(list(measured.groupby("series")))
-    pairs: list[Pair] = []
+    ends: list[Row] = []
     for row in rows_of(compiled):
         own = by_series[row["series"]]
         earlier = own[own["position"] < row["position"]]
         at = (earlier["night"] == row["night_before"]) & (earlier["commit"] == row["commit_before"])
         after = own[own["position"] == row["position"]]
-        pairs.append((rows_of(earlier[at])[-1], rows_of(after)[0]))
-    known = records_of(records, {key_of(row, axes) for pair in pairs for row in pair})
-    changed = _changes(pairs, itertools.repeat(("", "")), axes, (known, known))
+        ends += [rows_of(earlier[at])[-1], rows_of(after)[0]]
+    known = records_behind(ends, records, axes)
+    changed = (_change(("", ""), *pair) for pair in zip(known[::2], known[1::2], strict=True))
     texts = [one.what if one else "" for one in changed]
     return pd.Series(texts, compiled.index, dtype="str").reindex(found.index, fill_value="")
 
 
 _MOVED = (rules.SLOWER, rules.FASTER)
-
-
-def _changes(
-    pairs: Sequence[Pair],
-    titles: Iterable[tuple[str, str]],
-    axes: Sequence[str],
-    known: Sequence[Mapping[Key, Sequence[Record]]],
-) -> Iterator[CompileChange | None]:
-    """Yield what changed between both of each pair; `known` are the records of each side."""
-    for (workload, case), pair in zip(titles, pairs, strict=False):
-        a, b = (_times(of.get(key_of(one, axes), ())) for one, of in zip(pair, known, strict=True))
-        yield _change(workload, case, a, b) if a and b else None
 
 
 def lines(found: Sequence[CompileChange]) -> Iterator[str]:
@@ -165,7 +152,13 @@ def _times(records: Iterable[Record]) -> CompileTimes | None:
     return last.compile_times if last else None
 
 
-def _change(workload: str, case: str, a: CompileTimes, b: CompileTimes) -> CompileChange:
+def _change(
+    title: tuple[str, str], of_a: Sequence[Record], of_b: Sequence[Record]
+) -> CompileChange | None:
+    """Return what changed from the records of a row to those of another; None if not known."""
+    a, b = _times(of_a), _times(of_b)
+    if not a or not b:
+        return None
     before, after = (
         {(one.group, one.part, one.name): one.threads_s for one in (*times.groups, *times.passes)}
         for times in (a, b)
@@ -185,7 +178,7 @@ def _change(workload: str, case: str, a: CompileTimes, b: CompileTimes) -> Compi
         named = most if most and shares[most] >= NAMED else ""
         found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
     found.sort(key=lambda one: -abs(one.share))
-    return CompileChange(workload, case, a.threads_s, b.threads_s, found)
+    return CompileChange(*title, a.threads_s, b.threads_s, found)
 
 
 def _percent(share: float) -> str:

@@ -206,9 +206,9 @@ def _rows(
     n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in (a, b))
     inner = numbers.equivalence_low, numbers.equivalence_high
     columns = (n_a, n_b, numbers.ratio, *inner, numbers.p, adjusted, family.effects, counts)
-    table = zip(*(column.tolist() for column in columns), strict=True)
+    table = zip(*(column.tolist() for column in columns), [tested] * len(pairs), strict=True)
     for at, ((one, other), found) in enumerate(zip(pairs, table, strict=True)):
-        evidence = rules.RowEvidence(*found, tested)
+        evidence = rules.RowEvidence(*found)
         machines = row_difference(one, other) if across else ""
         row = rules.decide(evidence, one, other, decision, bool(machines))
         row = rules.decide_calls(row, float(calls.ratio[at]), float(calls_adjusted[at]), of_calls)

@@ -21,7 +21,17 @@ from harness.records import json_file
 from harness.records.files import OWN
 from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
-from harness.verdicts.error_rates import METHOD, SCHEMA, ErrorRates, Noise, Power, Rate, rate, total
+from harness.verdicts.error_rates import (
+    METHOD,
+    SCHEMA,
+    ErrorRates,
+    Noise,
+    Power,
+    Rate,
+    rate,
+    read,
+    total,
+)
 from harness.verdicts.judge import compare_arms
 from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of, axis_text, pair
 
@@ -209,13 +219,12 @@ def file_of(context: Context, run: str) -> Path:
     return folder_of(context.results, context.machine) / f"{run}{OWN}"
 
 
-def read(file: Path) -> ErrorRates | None:
-    """Return what a file holds; None where there is none, or one of another schema."""
+def power_before(file: Path) -> list[Power]:
+    """Return the power that a run has measured before; none where its file cannot be used."""
     try:
-        rates = json_file.read(file, ErrorRates)
+        return read(file).power
     except (FileNotFoundError, json_file.DamagedError):
-        return None
-    return rates if 1 <= rates.schema <= SCHEMA else None
+        return []
 
 
 def write(file: Path, rates: ErrorRates) -> None:
