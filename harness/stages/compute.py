@@ -1,14 +1,7 @@
 """`compute`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from harness.stages.blocks import BLOCKS, time_blocks
 from harness.stages.stage import Stage, Step
-
-if TYPE_CHECKING:
-    from harness.stages.passes import Pass
 
 STEPS: tuple[Step, ...] = ("build", "compile", "compute")
 """The steps of a visit: the program is built anew each time, so it also gives the CPU time of
@@ -34,11 +27,6 @@ ONLY_ON_A_CPU = (
 )
 
 
-def take(run: Pass) -> None:
-    """Time blocks of calls, each waited for, in a process that computes them on one thread."""
-    run.repeated("compute", time_blocks, STAGE.events)
-
-
 STAGE = Stage(
     name="compute",
     title="The program's own work: a call computed inline, on one thread.",
@@ -46,7 +34,7 @@ STAGE = Stage(
     statistic=min,
     effect=0.03,
     colour="#F0E442",
-    take=take,
+    take=lambda run: run.repeated("compute", time_blocks),
     asv={"off": "compute"},
     power={"default": 0.1, "thorough": 0.05},
 )

@@ -1,20 +1,7 @@
 """`execute`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from harness.stages.blocks import time_blocks
 from harness.stages.stage import Stage
-
-if TYPE_CHECKING:
-    from harness.stages.passes import Pass
-
-
-def take(run: Pass) -> None:
-    """Time blocks of calls, each waited for."""
-    run.repeated("execute", time_blocks, STAGE.events)
-
 
 STAGE = Stage(
     name="execute",
@@ -23,7 +10,7 @@ STAGE = Stage(
     statistic=min,
     effect=0.15,
     colour="#0072B2",
-    take=take,
+    take=lambda run: run.repeated("execute", time_blocks),
     stacked=True,
     asv={"off": "execute"},
     power={"default": 0.2, "thorough": 0.1},

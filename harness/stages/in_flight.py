@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from harness.stages.blocks import Calls, Grouping, Timed, block
 from harness.stages.stage import Stage
-
-if TYPE_CHECKING:
-    from harness.stages.passes import Pass
 
 LEAST, MOST = 8, 1_000
 """Calls in flight that make a sample."""
@@ -24,11 +20,6 @@ SLOW = f"a call takes more than {SLOW_MS} ms"
 TOGETHER = "on several devices of a CPU, many calls in flight may wait for each other for ever"
 LARGE = f"what {LEAST} calls return or donate takes more than {FLYING_BYTES // 2**20} MiB"
 INLINE = "results are there when a call returns: none are in flight, and nothing is gained"
-
-
-def take(run: Pass) -> None:
-    """Time blocks of calls of which only the last is waited for."""
-    run.repeated("in_flight", time_flights, STAGE.events)
 
 
 def time_flights(calls: Calls, plan: Grouping) -> Timed:
@@ -65,5 +56,5 @@ STAGE = Stage(
     step="run",
     effect=0.25,
     colour="#6B4C9A",
-    take=take,
+    take=lambda run: run.repeated("in_flight", time_flights),
 )

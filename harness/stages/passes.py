@@ -192,10 +192,8 @@ class Pass:
         self.judge_as_one_of(outcomes, spent_ns, seen)
         self.refuse_if_misplaced()
 
-    def repeated(
-        self, stage: str, measure: Callable[[Calls, Grouping], Timed], events: Mapping[str, int]
-    ) -> None:
-        """Time many calls of the program, and keep the samples if no event contradicts."""
+    def repeated(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
+        """Time many calls of the program, and keep the samples if there is no event."""
         assert self._calls is not None
         calls, plan = self._calls
         self.announce(stage)
@@ -213,7 +211,7 @@ class Pass:
             return
         if timed.calls_ns:
             self.calls_ns[stage] = timed.calls_ns
-        self.judge(stage, timed.samples_ns, self.proof.take(), events, timed.number)
+        self.judge(stage, timed.samples_ns, self.proof.take(), {}, timed.number)
 
     def _lengthened(self, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
         return injection.lengthened(call, self.prepared.turns.get(stage, 0))

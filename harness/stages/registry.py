@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING
 
 from harness.errors import find_name
 from harness.stages import (
-    backend,
     compile,
     compute,
     dispatch,
+    elsewhere,
     execute,
     first_call,
-    first_compile,
-    first_lower,
-    import_,
     in_flight,
-    latency,
     load,
-    loop,
     lower,
-    ready,
-    slope,
-    start,
     trace,
 )
 from harness.stages.stage import Stage, Step, median
@@ -34,11 +26,7 @@ if TYPE_CHECKING:
 STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
-        import_.STAGE,
-        backend.STAGE,
-        first_lower.STAGE,
-        first_compile.STAGE,
-        ready.STAGE,
+        *elsewhere.PROCESS,
         trace.STAGE,
         lower.STAGE,
         compile.STAGE,
@@ -48,10 +36,8 @@ STAGES: dict[str, Stage] = {
         in_flight.STAGE,
         load.STAGE,
         first_call.STAGE,
-        start.STAGE,
-        loop.STAGE,
-        latency.STAGE,
-        slope.STAGE,
+        first_call.START,
+        *elsewhere.OTHERS,
     )
 }
 """Every stage by name, in the order in which a program goes through them."""
