@@ -9,13 +9,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import scaffold
 from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.cli.progress import building
 from harness.errors import UsageError
 from harness.records.printable import printable
-from harness.scaffold import File, Project
+from harness.scaffold.adopted import adopt as adopted
+from harness.scaffold.files import File, plan, write
+from harness.scaffold.function import check, parse
+from harness.scaffold.project import Project, look
 from harness.scaffold.schema import schema as table_schema
 
 
@@ -97,12 +99,12 @@ def init(
         )
     if (arg or inputs) and not function:
         raise UsageError("--arg and --inputs need the function that they are for: --function.")
-    subject = scaffold.parse(function[0], arg or [], inputs) if function else None
-    project = scaffold.look(directory, force)
-    checked = scaffold.check(subject, project.folder) if subject else None
-    files = scaffold.plan(project, checked, force)
+    subject = parse(function[0], arg or [], inputs) if function else None
+    project = look(directory, force)
+    checked = check(subject, project.folder) if subject else None
+    files = plan(project, checked, force)
     if not dry_run:
-        scaffold.write(files)
+        write(files)
     _print_files(files, dry_run)
     if checked and checked.size is not None:
         print(f"{checked.subject.place} traces; sweep: size = {checked.size}, {4 * checked.size}.")
@@ -219,12 +221,12 @@ def adopt(
     \b
     Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
     """
-    project = scaffold.look(directory, force=False)
+    project = look(directory, force=False)
     found = []
     with building() as on_step:
         for test in tests:
             on_step(test, "running it, and tracing what it calls")
-            found.append(scaffold.adopt(test, project.folder))
+            found.append(adopted(test, project.folder))
     reasons: dict[str, list[str]] = {}
     for test, why in (each for one in found for each in one.left_out.items()):
         reasons.setdefault(why, []).append(test)
@@ -232,9 +234,9 @@ def adopt(
     usable = [one for one in found if one.text]
     if not usable:
         raise UsageError("\n".join(left_out))
-    files = scaffold.plan(project, None, force, usable)
+    files = plan(project, None, force, usable)
     if not dry_run:
-        scaffold.write(files)
+        write(files)
     _print_files(files, dry_run)
     for one in usable:
         for workload, function in one.functions.items():

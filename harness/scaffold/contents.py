@@ -9,10 +9,11 @@ import string
 import sys
 from collections.abc import Collection, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from harness.scaffold.function import Argument, Checked, ChosenFunction
-from harness.scaffold.project import Project, load
+from harness.scaffold.project import Project
 from harness.targets.host import installed
 
 
@@ -68,13 +69,12 @@ NOTHING_TO_BUILD = """\
 
 def configuration(project: Project, wakes_backend: bool) -> str:
     """Return a configuration for a project, with this interpreter's Python and JAX."""
-    depth = len(project.subfolder.split("/")) if project.subfolder else 0
-    subfolder = f'    "repo_subdir": {_json(project.subfolder)},\n' if depth else ""
+    at = project.subfolder
     return render(
         "asv.conf.json",
         project=_json(project.name),
-        repo=_json("/".join([".."] * depth) or "."),
-        subfolder=subfolder,
+        repo=_json("/".join([".."] * len(Path(at).parts)) or "."),
+        subfolder=f'    "repo_subdir": {_json(at)},\n' if at else "",
         python=_json(python()),
         jax=_json(installed("jax")),
         asv_runner=_json(installed("asv_runner")),
@@ -84,11 +84,8 @@ def configuration(project: Project, wakes_backend: bool) -> str:
     )
 
 
-def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
-    """Return the lines that the configuration there needs for workloads, and does not have."""
-    if project.configuration is None:
-        return ()
-    conf = load(project.configuration)
+def lacking(conf: Any, wakes_backend: bool) -> tuple[str, ...]:
+    """Return the lines that a configuration needs for workloads, and does not have."""
     lacks = []
     if not any(str(plugin).lstrip(".") == PLUGIN.lstrip(".") for plugin in conf.plugins):
         lacks.append(f'"plugins": ["{PLUGIN}"],')
@@ -96,7 +93,10 @@ def lacking(project: Project, wakes_backend: bool) -> tuple[str, ...]:
         lacks.append('"launch_method": "spawn",')
     if not wakes_backend and conf.launch_method in (None, "auto"):
         lacks.append('"launch_method": "forkserver",')
-    requirements = [key for part in ("req", "") for key in _required(conf.matrix, part)]
+    # In old files packages stand at the top of the matrix.
+    requirements = [
+        str(key).removeprefix("pip+") for key in {**conf.matrix, **conf.matrix.get("req", {})}
+    ]
     if conf.environment_type != "existing" and "jax-harness" not in requirements:
         lacks.append('"matrix": {"req": {"jax-harness": [""]}},')
     if conf.environment_type != "existing" and "jax" in requirements and not conf.install_command:
@@ -112,12 +112,6 @@ def python() -> str:
 def pythons() -> list[str]:
     """Return those of a night: one for the newest JAX, where this one cannot have it, and this."""
     return [*([NEWEST_PYTHON] if sys.version_info < (3, 12) else []), python()]
-
-
-def _required(matrix: Any, part: str) -> list[str]:
-    """Return the packages that a matrix names, in `req` or, as in old files, at its top."""
-    found = matrix.get(part, {}) if part else matrix
-    return [str(key).removeprefix("pip+") for key in found]
 
 
 def _json(value: str | list[str]) -> str:
@@ -187,13 +181,13 @@ X64 = "x64 = True  # 64-bit types in the measuring process"
 def text(module: str, imported: Collection[str], classes: Sequence[str]) -> str:
     """Return the text of `module`, which imports other modules and declares classes."""
     used = [name for name in ("arguments", "spec") if f"{name}(" in "".join(classes)]
-    return render(
-        "workload.py",
-        module=module,
-        imported="\n".join(f"import {one}" for one in sorted(imported)),
-        names=", ".join(["Workload", *used]),
-        classes="\n\n".join(classes).rstrip("\n"),
-    )
+    lines = [
+        f'"""Measured by `harness run {module}` and by `asv run -b {module}`."""\n',
+        *(f"import {one}" for one in sorted(imported)),
+        f"\nfrom harness import {', '.join(['Workload', *used])}\n\n",
+        "\n\n".join(classes),
+    ]
+    return "\n".join(lines)
 
 
 def declaration(
@@ -206,17 +200,16 @@ def declaration(
     function: str,
 ) -> str:
     """Return the text of a class; `inputs` is what its method does."""
-    lines = "".join(f"    {line}\n" for line in attributes)
-    return render(
-        "class.py",
-        name=name,
-        about=about,
-        attributes=f"\n{lines}" if lines else "",
-        comment=comment,
-        axes="".join(f", {axis}" for axis in axes),
-        inputs=inputs,
-        function=function,
-    )
+    lines = [
+        f'class {name}(Workload):\n    """{about}."""\n',
+        *(f"    {line}" for line in attributes),
+        *([""] if attributes else []),
+        f"    # {comment}",
+        f"    def inputs({', '.join(['self', *axes])}):",
+        f"{inputs}\n",
+        f"    function = staticmethod({function})\n",
+    ]
+    return "\n".join(lines)
 
 
 def returned(values: Sequence[str], call: str = "") -> str:

@@ -69,7 +69,7 @@ def plan(
     wakes = any(one.wakes_backend for one in (checked, *adopted) if one is not None)
     benchmarks = project.folder / project.benchmarks
     conf = project.configuration or project.folder / "asv.conf.json"
-    lacks = () if force else contents.lacking(project, wakes)
+    lacks = contents.lacking(project.read, wakes) if project.read else ()
     files = [_file(conf, contents.configuration(project, wakes), force, lacks)]
 
     init = benchmarks / "__init__.py"

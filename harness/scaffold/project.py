@@ -35,6 +35,8 @@ class Project:
     name that a package could have is one too many for it (setuptools 84)."""
     configuration: Path | None
     """asv's configuration, where there is one."""
+    read: Any
+    """What asv reads there; None where it is not there, or is to be replaced."""
     benchmarks: str
     """The folder of workloads, relative to `folder`; as the configuration says."""
     results: str
@@ -75,7 +77,10 @@ def look(folder: Path, force: bool = False) -> Project:
     declared = (project or poetry or {}).get("name")
     name = declared if isinstance(declared, str) and declared else folder.name or "project"
     there = [folder / name for name in CONFIGURATIONS if (folder / name).is_file()]
-    conf = load(there[0]) if there and not force else None
+    try:
+        conf = configuration(there[0]) if there and not force else None
+    except UsageError as error:
+        raise UsageError(f"{error} Mend it, or replace it with --force.") from None
     return Project(
         folder,
         Path(top).resolve() if top else None,
@@ -85,17 +90,10 @@ def look(folder: Path, force: bool = False) -> Project:
         bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),
         _is_searched(folder, about),
         there[0] if there else None,
+        conf,
         str(conf.benchmark_dir) if conf else _benchmarks(folder),
         str(conf.results_dir) if conf else "results",
     )
-
-
-def load(file: Path) -> Any:
-    """Return a configuration as asv reads it."""
-    try:
-        return configuration(file)
-    except UsageError as error:
-        raise UsageError(f"{error} Mend it, or replace it with --force.") from None
 
 
 def _pyproject(folder: Path) -> dict[str, Any]:
