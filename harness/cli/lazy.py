@@ -10,7 +10,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -48,58 +48,46 @@ class Command(click.Command):
     context_class = HelpContext
 
 
-@dataclass
-class _Item:
-    """A line, and those that go on with it."""
-
-    left: str
-    """A command or a word, with the gap behind it; or spaces."""
-    text: list[str] = field(default_factory=list)
-
-    def goes_on_with(self, line: str) -> bool:
-        """Tell whether a line of the source is more of the same text."""
-        lead = len(line) - len(line.lstrip())
-        if lead == 0:
-            return not self.left and len(self.text[-1]) > 60 and not line.startswith("Exit codes")
-        return lead >= 8 and lead == len(self.left) and not _COLUMNS.fullmatch(line)
-
-    def lines(self, width: int) -> Iterator[str]:
-        """Yield what is shown; a command alone is never broken."""
-        if len(whole := self.left + " ".join(self.text)) <= width:
-            yield whole
-            return
-        hang = len(self.left) if len(self.left) <= width - _LEAST else 6
-        if self.left.strip() and hang < len(self.left):
-            yield self.left.rstrip()
-        first = self.left if hang == len(self.left) else " " * hang
-        yield from textwrap.wrap(
-            " ".join(self.text),
-            width,
-            initial_indent=first,
-            subsequent_indent=" " * hang,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-
-
 def _fitted(paragraph: str, width: int) -> str:
     mark, *lines = paragraph.strip("\n").split("\n")
     if mark.strip() != "\b" or max(map(len, lines)) <= width:
         return paragraph
-    items: list[_Item | str] = []
+    items: list[list[str]] = []  # what stands left, with the gap behind it, and lines of a text
     for line in lines:
-        before = items[-1] if items else ""
-        if isinstance(before, _Item) and before.goes_on_with(line):
-            before.text.append(line.strip())
-        elif columns := _COLUMNS.fullmatch(line):
-            items.append(_Item(columns[1], [columns[2]]))
-        elif line.startswith(" " * 8) or not line.startswith(" "):
-            text = line.lstrip()
-            items.append(_Item(line.removesuffix(text), [text]))
+        lead = len(line) - len(line.lstrip())
+        columns = _COLUMNS.fullmatch(line)
+        left, *text = items[-1] if items else [""]
+        if lead or not text:
+            goes_on = bool(text) and lead == len(left) >= 8 and not columns
         else:
-            items.append(line)
-    shown = (item.lines(width) if isinstance(item, _Item) else [item] for item in items)
-    return "\n".join(["\b", *(line for each in shown for line in each)])
+            goes_on = not left and len(text[-1]) > 60 and not line.startswith("Exit codes")
+        if goes_on:
+            items[-1].append(line.strip())
+        elif columns:
+            items.append([*columns.groups()])
+        elif lead >= 8 or not lead:
+            items.append([" " * lead, line.strip()])
+        else:
+            items.append([line])
+    wrapped = (_wrapped(left, " ".join(text), width) for left, *text in items)
+    return "\n".join(["\b", *(line for each in wrapped for line in each)])
+
+
+def _wrapped(left: str, text: str, width: int) -> list[str]:
+    """Return the lines of a text beside what stands left of it, or below; no command is broken."""
+    if not text or len(left + text) <= width:
+        return [left + text]
+    is_beside = len(left) <= width - _LEAST
+    hang = " " * (len(left) if is_beside else 6)
+    below = textwrap.wrap(
+        text,
+        width,
+        initial_indent=left if is_beside else hang,
+        subsequent_indent=hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return below if is_beside or not left.strip() else [left.rstrip(), *below]
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": WIDEST}
