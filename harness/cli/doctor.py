@@ -7,7 +7,6 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -34,15 +33,8 @@ WIDE = 1.1
 LEAST_BYTES = 2 << 30
 GOVERNOR = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
 
-
-@dataclass(frozen=True)
-class Look:
-    """One thing about this machine."""
-
-    what: str
-    found: str
-    advice: str = ""
-    """What to do; empty where all is well."""
+Look = tuple[str, str, str]
+"""One thing about this machine: what, what was found, and what to do, empty where all is well."""
 
 
 @options.command()
@@ -60,77 +52,63 @@ def doctor(*, results: options.Results, output: Output) -> None:
     """
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
     looks = [*_installed(here), *_quiet(), *_project(results.path)]
-    rows = pd.DataFrame([asdict(look) for look in looks])
+    rows = pd.DataFrame(looks, columns=["what", "found", "advice"])
     usable = bool(here) and containment.POSSIBLE
-    output.show(_page(looks, usable), rows)
+    output.show(_page(rows, usable), rows)
     if not usable:  # neither to run nor to compile for
         raise Exit(ExitCode.NOTHING)
 
 
-def _page(looks: list[Look], usable: bool) -> Iterator[Part]:
-    advised = sum(bool(look.advice) for look in looks)
+def _page(rows: pd.DataFrame, usable: bool) -> Iterator[Part]:
+    advised = (rows["advice"] != "").sum()
     if not usable:
         why = "no target is usable" if containment.POSSIBLE else "this is Windows; WSL is a Linux"
         yield Heading(f"Nothing can be measured here: {why}.")
     elif advised:
-        yield Heading(
-            f"This machine can measure; {advised} of {len(looks)} looks advise something."
-        )
+        yield Heading(f"This machine can measure; {advised} of {len(rows)} looks advise something.")
     else:
         yield Heading("This machine can measure, and nothing is in the way.")
-    yield TextTable(
-        pd.DataFrame([asdict(look) for look in looks]), ("found", "advice"), ("found", "advice")
-    )
+    yield TextTable(rows, ("found", "advice"), ("found", "advice"))
 
 
 def _installed(here: list[targets.Sighting]) -> Iterator[Look]:
     python = ".".join(map(str, sys.version_info[:3]))
     packages = ("jax-harness", "jax", "jaxlib")
     found = ", ".join(f"{name} {installed(name) or 'without metadata'}" for name in packages)
-    yield Look("versions", f"{found}, Python {python}")
+    yield "versions", f"{found}, Python {python}", ""
     for what, wanted in (("measured on", False), ("compiled for", True)):
         names = [one.name for one in here if bool(targets.find(one.name).compile_only) is wanted]
-        yield Look(what, ", ".join(names) or "nothing")
+        yield what, ", ".join(names) or "nothing", ""
 
 
 def _quiet() -> Iterator[Look]:
-    yield Look("measuring now", *_measuring())
+    try:
+        with lock.measuring(say, wait=False):
+            yield "measuring now", "nobody", ""
+    except UsageError as error:
+        who = str(error).partition(" measures on")[0]
+        yield "measuring now", who, "Commands that measure wait for it."
     others, stolen = machine_load.Others(), psutil.cpu_times()
     times = sorted(_loop_ns())
     busy, now = others.cores(), psutil.cpu_times()
-    yield Look(
-        "used by others",
-        f"{busy:.1f} of {machine_load.cores()} cores",
-        "Wait, or end what runs beside." if machine_load.loaded_meanwhile(busy) else "",
-    )
+    advice = "Wait, or end what runs beside." if machine_load.loaded_meanwhile(busy) else ""
+    yield "used by others", f"{busy:.1f} of {machine_load.cores()} cores", advice
     if hasattr(now, "steal"):
         part = (now.steal - stolen.steal) / (LOOK_S * machine_load.cores())
         advice = "The host gives this machine less than it shows: measure elsewhere, or at night."
-        yield Look("taken by the host", f"{part:.1%} of the time", advice if part > 0.02 else "")
+        yield "taken by the host", f"{part:.1%} of the time", advice if part > 0.02 else ""
     low, high = (statistics.quantiles(times, n=10)[at] for at in (0, -1))
-    yield Look(
-        "a loop of 1 ms",
-        f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: "
-        f"{times[-1] / statistics.median(times):.1f}",
-        "Times scatter: more processes (--effort thorough), or verdicts by counts (--counts)."
-        if high / low > WIDE
-        else "",
-    )
+    slowest = times[-1] / statistics.median(times)
+    found = f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: {slowest:.1f}"
+    advice = "Times scatter: more processes (--effort thorough), or verdicts by counts (--counts)."
+    yield "a loop of 1 ms", found, advice if high / low > WIDE else ""
     if GOVERNOR.exists():
         governor = GOVERNOR.read_text().strip()
         advice = "Set it to performance: the clock changes while it is measured."
-        yield Look("processor's clock", governor, advice if governor != "performance" else "")
+        yield "processor's clock", governor, advice if governor != "performance" else ""
     free = psutil.virtual_memory().available
     advice = "Less than 2 GiB are free: large cases will fail or swap."
-    yield Look("free memory", f"{free / 2**30:.1f} GiB", advice if free < LEAST_BYTES else "")
-
-
-def _measuring() -> tuple[str, str]:
-    try:
-        with lock.measuring(say, wait=False):
-            return "nobody", ""
-    except UsageError as error:
-        return str(error).partition(" measures on")[0], "Commands that measure wait for it."
+    yield "free memory", f"{free / 2**30:.1f} GiB", advice if free < LEAST_BYTES else ""
 
 
 def _loop_ns() -> Iterator[int]:
@@ -151,13 +129,11 @@ def _loop(turns: int) -> int:
 def _project(results: Path) -> Iterator[Look]:
     name = machine_name()
     known = stored(results, name, "default")
-    yield Look(
-        "error rates",
-        f"measured for {name}" if known else f"not measured for {name}",
-        "" if known else "`harness aa --power` tells how often verdicts are wrong here.",
-    )
+    advice = "`harness aa --power` tells how often verdicts are wrong here."
+    found = f"measured for {name}" if known else f"not measured for {name}"
+    yield "error rates", found, "" if known else advice
     if top_of(Path.cwd()) is None:
-        yield Look("git", "no repository here", "Results are filed under commits: git init.")
+        yield "git", "no repository here", "Results are filed under commits: git init."
     if not Path("benchmarks").is_dir() and not Path("asv.conf.json").exists():
         folder = os.path.basename(os.getcwd())
-        yield Look("workloads", f"none in {folder}", "`harness init` writes the first.")
+        yield "workloads", f"none in {folder}", "`harness init` writes the first."

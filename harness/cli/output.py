@@ -158,38 +158,29 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     """
     headings = [str(heading) for heading in rows.frame.columns]
     cells = [[printable(str(cell)) for cell in row] for row in rows.frame.itertuples(index=False)]
-    wrapped = [
-        heading in rows.wrapped or (position == 1 and not rows.wrapped)
-        for position, heading in enumerate(headings)
-    ]
+    wrapped = [heading in (rows.wrapped or headings[1:2]) for heading in headings]
     left = [position < 2 or heading in rows.left for position, heading in enumerate(headings)]
-    least = []
-    for position, heading in enumerate(headings):
-        texts = [heading, *(row[position] for row in cells)]
-        longest = max(map(len, texts))
-        if wrapped[position]:
-            word = max((len(word) for text in texts for word in text.split()), default=0)
+    table = Table(box=None, padding=(0, GAP, 0, 0))
+    least = 0
+    for heading, *texts, begins, wraps in zip(headings, *cells, left, wrapped, strict=True):
+        longest = max(map(len, [heading, *texts]))
+        if wraps:
+            word = max(
+                (len(word) for text in [heading, *texts] for word in text.split()), default=0
+            )
             longest = min(longest, max(word, LEAST))
-        least.append(longest)
-    if sum(least) + GAP * len(least) <= width:
-        yield _grid(headings, cells, left, wrapped)
+        least += longest + GAP
+        justify: Literal["left", "right"] = "left" if begins else "right"
+        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
+    if least <= width:
+        for row in cells:
+            table.add_row(*map(Text, row))
+        yield table
         return
     ends = (place for place, begins in enumerate(left) if not begins)
     named = next(ends, 1 if rows.whole else len(left))
     for row in cells:
         yield from _block(headings, row, named, wrapped, width, rows.whole)
-
-
-def _grid(
-    headings: list[str], cells: list[list[str]], left: list[bool], wrapped: list[bool]
-) -> Table:
-    table = Table(box=None, padding=(0, GAP, 0, 0))
-    for heading, begins, wraps in zip(headings, left, wrapped, strict=True):
-        justify: Literal["left", "right"] = "left" if begins else "right"
-        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
-    for row in cells:
-        table.add_row(*map(Text, row))
-    return table
 
 
 def _block(
@@ -234,17 +225,13 @@ def markdown(parts: Iterable[Part]) -> str:
     blocks: list[str] = []
     for part in parts:
         if isinstance(part, TextTable):
-            blocks.append(markdown_table(part.frame) + "\n")
+            rows = part.frame.to_numpy().tolist()
+            blocks += [*table_lines(list(part.frame.columns), rows), ""]
         elif isinstance(part, Heading):
             blocks.append(f"**{escaped(part)}**\n")
         elif part:
             blocks.append(f"- {escaped(str(part))}")
     return printable("\n".join(blocks))
-
-
-def markdown_table(frame: pd.DataFrame) -> str:
-    """Return a frame of text as a table in Markdown."""
-    return "\n".join(table_lines(list(frame.columns), frame.to_numpy().tolist()))
 
 
 def _frame(rows: pd.DataFrame | Sequence[Any]) -> pd.DataFrame:

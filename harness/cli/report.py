@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
@@ -67,7 +66,13 @@ def report(
         asv = asv or "index.html"
     use_those_of(Path())
     links = files.asv_links(asv)
-    frame, comparisons, passes = _load(results.path)
+    with warnings_said():
+        frame = everything(results.path)
+        comparisons = against_baseline(results.path)
+        passes = compile_times(results.path)
+    if frame.empty:
+        say(f"no results under {results.path}. `harness run` makes some.")
+        raise Exit(ExitCode.NOTHING)
     from harness.report import page, sweep  # of the extra `figures`
 
     rates = sweep.error_rates(results.path, frame)
@@ -79,14 +84,3 @@ def report(
         say(f"{into / 'index.html'} links to it. `asv publish` takes the link out again.")
     if figures is not None:
         say(f"{len(page.write_images(made, figures, png))} figures in {figures}")
-
-
-def _load(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    with warnings_said():
-        frame = everything(path)
-        comparisons = against_baseline(path)
-        passes = compile_times(path)
-    if frame.empty:
-        say(f"no results under {path}. `harness run` makes some.")
-        raise Exit(ExitCode.NOTHING)
-    return frame, comparisons, passes
