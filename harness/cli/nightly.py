@@ -13,8 +13,8 @@ from harness.asv.project import AsvProject
 from harness.cli import options
 from harness.cli.options import Option
 from harness.errors import ExitCode, StoreError
-from harness.nightly.environments import parse
-from harness.nightly.night import NightRun, Wanted, recipe_for
+from harness.nightly.environments import Recipe, parse
+from harness.nightly.night import NightRun
 from harness.records.environment import machine_name
 from harness.records.printable import printable
 from harness.verdicts.error_rates import use_those_of
@@ -105,17 +105,20 @@ def nightly(
     """
     project = AsvProject.read(config)
     use_those_of(config.parent)
-    wanted = Wanted(
-        machine or machine_name(),
-        night or None,
-        tuple(parse(jax)) if jax is not None else (),
-        effort,
-        tuple(bench or ()),
-        probe,
-        tuple(without or ()),
+    home = (environments or project.folder / ".asv" / "nightly").resolve()
+    requirements = tuple(filter(None, install or ()))
+    work = NightRun(
+        project,
+        Recipe(home, project.package, requirements, nightly_index),
+        _say,
+        machine=machine or machine_name(),
+        night=night or None,
+        jax=parse(jax) if jax is not None else [],
+        effort=effort,
+        bench=bench or [],
+        probe=probe,
+        without=without or [],
     )
-    recipe = recipe_for(project, environments, tuple(filter(None, install or ())), nightly_index)
-    work = NightRun(project, wanted, recipe, _say)
     if dry_run:
         print(
             f"Night {work.name} on {work.night.machine}, commit {work.night.commit[:8]}, effort "

@@ -6,9 +6,7 @@ import functools
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
 from harness import __version__
 from harness.asv.project import AsvProject, know_machine
@@ -38,30 +36,30 @@ _ADDRESS = re.compile(r"\w+://\S+")
 _FOLDERS = re.compile(r"(?<![\w.:/-])/(?:[^/\s'\"]+/)+")
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What a night is asked to do."""
-
-    machine: str
-    night: str | None = None
-    jax: tuple[str, ...] = ()
-    """Environments; none for what this machine can have."""
-    effort: str = "default"
-    bench: tuple[str, ...] = ()
-    """Regular expressions of asv's `--bench`."""
-    probe: str = ""
-    """Regular expression of the workloads that the A/A probe measures."""
-    without: tuple[str, ...] = ()
-
-
 class NightRun:
     """One night on one machine, from its beginning or from where it was left."""
 
     def __init__(
-        self, project: AsvProject, wanted: Wanted, recipe: Recipe, say: Callable[[str], None]
+        self,
+        project: AsvProject,
+        recipe: Recipe,
+        say: Callable[[str], None],
+        *,
+        machine: str,
+        night: str | None,
+        jax: list[str],
+        effort: str,
+        bench: list[str],
+        probe: str,
+        without: list[str],
     ) -> None:
-        sampling.effort(wanted.effort)
-        for step in wanted.without:
+        """Begin a night, or go on with what it was begun with, whatever it is called with later.
+
+        `jax` names environments, none for what this machine can have; `bench` are regular
+        expressions of asv's `--bench`, and `probe` one of the workloads of the A/A probe.
+        """
+        sampling.effort(effort)
+        for step in without:
             if step not in OPTIONAL:
                 raise UsageError(
                     f"{step!r} is no step that can be left out: expected one of "
@@ -71,28 +69,27 @@ class NightRun:
             raise UsageError(
                 f"Results are filed under a commit, and {project.repo} has none yet: commit first."
             )
-        if not re.fullmatch(r"[^/\\\s.][^/\\\s]*", wanted.machine):
+        if not re.fullmatch(r"[^/\\\s.][^/\\\s]*", machine):
             raise UsageError(
-                f"{wanted.machine!r} is no name for a machine: it names a folder of the results."
+                f"{machine!r} is no name for a machine: it names a folder of the results."
             )
-        self.project, self.wanted, self.recipe, self.say = project, wanted, recipe, say
-        self.nights = Nights(project.results, wanted.machine)
-        self.name = self.nights.choose(wanted.night, project.commit)
-        # A night goes on with what it was begun with, whatever it is called with later.
-        self.night = self.nights.read(self.name) or self._begin()
+        self.project, self.recipe, self.say, self.probe = project, recipe, say, probe
+        self.nights = Nights(project.results, machine)
+        self.name = self.nights.choose(night, project.commit)
         self.own = self.nights.own(self.name)
-
-    def _begin(self) -> Night:
-        asked = list(self.wanted.jax) or environments.by_default(self.recipe)
-        return Night(
+        if begun := self.nights.read(self.name):
+            self.night = begun
+            return
+        asked = jax or environments.by_default(recipe)
+        self.night = Night(
             schema=SCHEMA,
             night=self.name,
-            machine=self.wanted.machine,
-            commit=self.project.commit,
-            effort=self.wanted.effort,
-            bench=list(self.wanted.bench),
+            machine=machine,
+            commit=project.commit,
+            effort=effort,
+            bench=bench,
             asked=asked,
-            without=list(self.wanted.without),
+            without=without,
             started_at_ms=int(time.time() * 1000),
             harness=__version__,
             environments=[Environment(name) for name in asked],
@@ -131,7 +128,10 @@ class NightRun:
                 if name not in self.night.steps:
                     self._do(name, work)
             self.night.exit_code = self.night.end()
-            self._summarise()
+            self.nights.write(f"{self.name}/summary.md", summary.render(self.night, self.nights))
+            (self.own / "issue.md").unlink(missing_ok=True)
+            if text := summary.issue(self.night, self.nights):
+                self.nights.write(f"{self.name}/issue.md", text)
             self.night.finished_at_ms = int(time.time() * 1000)
             self.nights.save(self.night)
         return self.night
@@ -168,7 +168,10 @@ class NightRun:
         """Compare identical arms once: whether the machine is quiet enough for verdicts."""
         scratch = self.recipe.folder / f"probe-{self.night.machine}-{self.name}"
         log = self.own / "probe.log"
-        selected = self.wanted.probe or first_workload(self.project.benchmarks)
+        selected = self.probe
+        if not selected:  # one workload is enough to see a noisy night
+            names = sorted(map(name_of, discovery.discover(self.project.benchmarks).workloads))
+            selected = f"^{re.escape(names[0])}$" if names else "."
         options = ["--pairs", "1", "--select", selected, "--effort", self.night.effort]
         options += ["--machine", self.night.machine, "--results", str(scratch)]
         code = self.runner.harness("aa", *options, log=log)
@@ -265,27 +268,7 @@ class NightRun:
             )
         return StepOutcome("ok" if code == 0 else "skipped", last_line(log), code)
 
-    def _summarise(self) -> None:
-        self.nights.write(f"{self.name}/summary.md", summary.render(self.night, self.nights))
-        (self.own / "issue.md").unlink(missing_ok=True)
-        if text := summary.issue(self.night, self.nights):
-            self.nights.write(f"{self.name}/issue.md", text)
-
-
-def first_workload(benchmarks: Path) -> str:
-    """Return an expression for the first workload: one is enough to see a noisy night."""
-    names = sorted(map(name_of, discovery.discover(benchmarks).workloads))
-    return f"^{re.escape(names[0])}$" if names else "."
-
 
 def without_places(text: str) -> str:
     """Return a text without addresses and folders: a night's file may be published."""
     return _FOLDERS.sub("", _ADDRESS.sub("(an address)", text))
-
-
-def recipe_for(
-    project: AsvProject, folder: Path | None, requirements: Sequence[str], nightly_index: str
-) -> Recipe:
-    """Return how the environments of a project are built."""
-    home = (folder or project.folder / ".asv" / "nightly").resolve()
-    return Recipe(home, project.package, tuple(requirements), nightly_index)

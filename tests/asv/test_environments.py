@@ -11,7 +11,6 @@ from asv import util
 
 from harness.asv.project import AsvProject
 from harness.errors import UsageError
-from harness.nightly.night import recipe_for
 from tests.asv.project import JAX, MACHINE, PYTHON, SCALE, Installed, Project, copied
 
 REPOSITORY = Path(__file__).parents[2]
@@ -78,7 +77,7 @@ def test_the_environments_of_a_project_in_a_subfolder_hold_that_project(tmp_path
     project = AsvProject.read(mine / "asv.conf.json")
     assert project.benchmarks == mine / "benchmarks"
     assert project.repo.resolve() == tmp_path
-    assert recipe_for(project, None, (), "").repository.resolve() == mine
+    assert project.package.resolve() == mine
 
 
 def test_a_configuration_of_asvs_other_name_is_found(tmp_path, monkeypatch):
