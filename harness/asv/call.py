@@ -77,10 +77,6 @@ class AsvCall:
         """Let the processes that are started from now on know."""
         os.environ[VARIABLE] = json.dumps(asdict(self))
 
-    def reusable_since_ms(self, workload: type[Workload]) -> int:
-        """Return when a record of a workload must have been begun at the earliest to be reused."""
-        return max(self.since_ms, self.answered_ms.get(name_of(workload), 0))
-
     def selects(self, workload: type[Workload], case: Case) -> bool:
         """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
         name = name_of(workload)

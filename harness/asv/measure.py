@@ -17,7 +17,7 @@ from harness import targets
 from harness.asv.call import AsvCall, end_with
 from harness.asv.metrics import Answer, answers
 from harness.asv.project import CONFIGURATIONS, AsvProject
-from harness.declare.workload import SEVERAL_DEVICES, Case, Workload
+from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
 from harness.engine.context import Context, Options
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
@@ -44,8 +44,9 @@ def measure(workload: type[Workload]) -> Answer:
         return {"cases": {}, "process": {}}  # the reader does the work
     if call.pid:
         end_with(call.pid)
-    else:
-        call = dataclasses.replace(call, since_ms=_unknown_since_ms())
+    elif Path(sys.argv[0]).parts[-2:] == ("asv", "benchmark.py"):
+        print(NO_PLUGIN, file=sys.stderr)
+        call = dataclasses.replace(call, since_ms=int(time.time() * 1000))
     home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
     folders = [Path(call.folder)] if call.folder else [home, *home.parents]
     names = [Path(call.config).name] if call.config else CONFIGURATIONS
@@ -60,7 +61,7 @@ def measure(workload: type[Workload]) -> Answer:
             keep=functools.partial(call.selects, workload),
             first_calls=_number("HARNESS_FIRST_CALLS"),
             fresh=_wanted("HARNESS_FRESH"),
-            since_ms=call.reusable_since_ms(workload),
+            since_ms=max(call.since_ms, call.answered_ms.get(name_of(workload), 0)),
             keep_programs=_wanted("HARNESS_KEEP_PROGRAMS"),
             inside=_wanted("HARNESS_INSIDE"),
         )
@@ -95,14 +96,6 @@ def _one_round(
             if "samples" not in of_now.get(metric, {}):
                 of_now[metric] = {"samples": [], "number": 1} if "samples" in answer else answer
     return now
-
-
-def _unknown_since_ms() -> int:
-    """Return from when on a record may answer where no plugin says what asv asks for."""
-    if Path(sys.argv[0]).parts[-2:] != ("asv", "benchmark.py"):
-        return 0
-    print(NO_PLUGIN, file=sys.stderr)
-    return int(time.time() * 1000)
 
 
 def _number(variable: str) -> int | None:

@@ -51,7 +51,13 @@ def attach(workload: type[Workload]) -> None:
     try:
         check(workload)
     except WorkloadError as error:
-        _attach_error(workload, str(error))
+        text = str(error)
+
+        def track_declaration(self: Any) -> None:
+            raise WorkloadError(text)
+
+        track_declaration.__module__ = workload.__module__
+        workload.track_declaration = track_declaration  # type: ignore[attr-defined]
         return
     call, axes = AsvCall.current(), coordinate_axes(workload)
     shared = {
@@ -104,14 +110,6 @@ def coordinate_axes(workload: type[Workload]) -> dict[str, Any]:
         "transform": workload.transforms,
         "target": [name for name in workload.targets if not targets.find(name).absent()],
     }
-
-
-def _attach_error(workload: type[Workload], text: str) -> None:
-    def track_declaration(self: Any) -> None:
-        raise WorkloadError(text)
-
-    track_declaration.__module__ = workload.__module__
-    workload.track_declaration = track_declaration  # type: ignore[attr-defined]
 
 
 def _reader(metric: str) -> Callable[..., Any]:

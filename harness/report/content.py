@@ -185,6 +185,16 @@ class Report:
     """Text and address of links to other pages."""
     filters: FilterBar = FilterBar()
 
+    @property
+    def figures(self) -> list[Figure]:
+        """All figures, in the order of the page."""
+        return [figure for section in self.sections for figure in section.figures]
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """All tables, by name."""
+        return {table.name: table for section in self.sections for table in section.tables}
+
 
 def assemble(title: str, sections: Sequence[Section[T]], subject: T, **others: Any) -> Report:
     """Return the report on a subject; `others` are further fields of it."""

@@ -12,13 +12,13 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import markupsafe
+import pandas as pd
 import vl_convert
 
 from harness.frame.frame import rows_of
@@ -56,7 +56,7 @@ def render(report: Report) -> str:
     interprets its expressions instead of compiling them.
     """
     templates = resources.files("harness.report") / "templates"
-    zooms = any(figure.zoom for section in report.sections for figure in section.figures)
+    zooms = any(figure.zoom for figure in report.figures)
     scripts = [
         _vega(),
         *([_inline(_read(templates, "zoom.js"))] if zooms else []),
@@ -99,18 +99,16 @@ def _inline(script: str) -> str:
 
 
 def _data(report: Report) -> dict[str, Any]:
-    tables = [table for section in report.sections for table in section.tables]
-    figures = [figure for section in report.sections for figure in section.figures]
     return {
         "config": CONFIG,
         "filters": vars(report.filters),
-        "tables": {table.name: encode(table) for table in tables},
+        "tables": {name: encode(table) for name, table in report.tables.items()},
         "figures": {
             figure.name: {
                 **{name: value for name, value in vars(figure).items() if name != "chart"},
                 "spec": specification(figure.chart),
             }
-            for figure in figures
+            for figure in report.figures
         },
     }
 
@@ -125,14 +123,13 @@ def specification(chart: Any) -> dict[str, Any]:
 def _filters(report: Report) -> dict[str, list[str]]:
     """Return the values that each of the filters offers, by its column."""
     found: dict[str, dict[str, None]] = {name: {} for name in report.filters.choices}
-    for section in report.sections:
-        for table in section.tables:
-            names = {column.name for column in table.columns}
-            for name, values in found.items():
-                if name in names:
-                    values |= dict.fromkeys(filter(None, map(str, table.data[name].unique())))
-            if "stage" in found:
-                found["stage"] |= {column.stage: None for column in table.columns if column.stage}
+    for table in report.tables.values():
+        names = {column.name for column in table.columns}
+        for name, values in found.items():
+            if name in names:
+                values |= dict.fromkeys(filter(None, map(str, table.data[name].unique())))
+        if "stage" in found:
+            found["stage"] |= {column.stage: None for column in table.columns if column.stage}
     return {name: list(values) for name, values in found.items()}
 
 
@@ -155,16 +152,14 @@ def encode(table: Table) -> dict[str, Any]:
 
 def _values(table: Table, column: Column) -> Any:
     values = table.data[column.name]
-    if column.kind == ColumnKind.TEXT:
-        return _dictionary(values.fillna("").astype(str))
+    if column.kind not in (ColumnKind.TEXT, ColumnKind.LIST):
+        return [rounded(value, column.digits) for value in values.tolist()]
     if column.kind == ColumnKind.LIST:
-        return _dictionary("[" + ",".join(map(_digits, value)) + "]" for value in values)
-    return [rounded(value, column.digits) for value in values.tolist()]
-
-
-def _dictionary(values: Iterable[str]) -> dict[str, Any]:
-    places: dict[str, int] = {}
-    return {"i": [places.setdefault(value, len(places)) for value in values], "d": list(places)}
+        values = values.map(
+            lambda numbers: json.dumps([*map(rounded, numbers)], separators=(",", ":"))
+        )
+    places, distinct = pd.factorize(values.fillna("").astype(str))
+    return {"i": places.tolist(), "d": distinct.tolist()}
 
 
 def rounded(value: Any, digits: int = 4) -> float | int | None:
@@ -173,11 +168,6 @@ def rounded(value: Any, digits: int = 4) -> float | int | None:
         return None
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
-
-
-def _digits(value: Any) -> str:
-    short = rounded(value)
-    return "null" if short is None else f"{short:g}" if abs(short) < 1e-4 else str(short)
 
 
 def packed(data: Any) -> str:
@@ -192,20 +182,17 @@ def write_images(report: Report, folder: Path, png: bool = False) -> list[Path]:
     Raises:
         StoreError: a file cannot be written.
     """
-    tables = {table.name: table for section in report.sections for table in section.tables}
     written = []
-    remedy = "Choose another place with --figures."
-    for section in report.sections:
-        for figure in section.figures:
-            spec = complete(figure, tables)
-            made = {".svg": vl_convert.vegalite_to_svg(spec).encode()}
-            if png:
-                made[".png"] = vl_convert.vegalite_to_png(spec, scale=2)
-            for suffix, data in made.items():
-                path = folder / f"{figure.name}{suffix}"
-                with replaced(path, "wb", remedy) as handle:
-                    handle.write(data)
-                written.append(path)
+    for figure in report.figures:
+        spec = complete(figure, report.tables)
+        made = {".svg": vl_convert.vegalite_to_svg(spec).encode()}
+        if png:
+            made[".png"] = vl_convert.vegalite_to_png(spec, scale=2)
+        for suffix, data in made.items():
+            path = folder / f"{figure.name}{suffix}"
+            with replaced(path, "wb", "Choose another place with --figures.") as handle:
+                handle.write(data)
+            written.append(path)
     return written
 
 
