@@ -39,22 +39,21 @@ def _content(measured: Measured) -> Content | None:
 
 
 def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:
-    several = comparisons["machine"].nunique() > 1
-    texts = [
-        f"{place}, on {machine}" if several else place
-        for place, machine in zip(places(comparisons), comparisons["machine"], strict=True)
-    ]
-    one = [
-        " ".join(filter(None, pair))
-        for pair in zip(comparisons["workload"], cases(comparisons), strict=True)
-    ]
+    texts = pd.Series(places(comparisons), comparisons.index, dtype="str")
+    if comparisons["machine"].nunique() > 1:
+        texts += ", on " + comparisons["machine"]
     reasons = comparisons["reasons"].where(comparisons["reasons"] != "", comparisons["labels"])
     return comparisons.assign(
         case=texts,
-        one_case=one,
+        one_case=_names(comparisons),
         verdict=comparisons["verdict"].str.partition(":")[0],
         reasons=reasons,
     )
+
+
+def _names(comparisons: pd.DataFrame) -> pd.Series[str]:
+    texts = pd.Series(cases(comparisons), comparisons.index, dtype="str")
+    return (comparisons["workload"] + " " + texts).str.strip()
 
 
 def _ratio_figure(data: pd.DataFrame) -> Figure:
@@ -128,8 +127,6 @@ def _roofline_tables(points: pd.DataFrame, roofs: pd.DataFrame) -> list[Table]:
 
 VERDICT_COLOURS = {"XLA faster": GREEN, "baseline faster": VERMILLION, "unsure": GREY}
 
-_LABEL_PIXELS = 480
-
 
 def chart(frame: pd.DataFrame) -> Any:
     """Return an altair chart of :func:`harness.against_baseline`'s frame, with its data.
@@ -138,9 +135,9 @@ def chart(frame: pd.DataFrame) -> Any:
     operations per byte and operations per second of both sides where they are known, under the
     ceilings of the sweep.
     """
-    data = frame.assign(case=pd.Series(cases(frame), frame.index, dtype="str"))
-    names = (data["workload"] + " " + data["case"]).str.strip()
-    data = data.assign(row=names + " · " + data["threads"] + " · " + data["baseline"])
+    data = frame.assign(
+        case=cases(frame), row=_names(frame) + " · " + frame["threads"] + " · " + frame["baseline"]
+    )
     y = alt.Y("row:N", sort=None, title=None)
     parts = [ratio_chart(charts.rows("against"), y).properties(width=520)]
     points, roofs = roofline(data)
@@ -154,7 +151,7 @@ def chart(frame: pd.DataFrame) -> Any:
         name: rows_of(table.astype(object).where(table.notna(), None))
         for name, table in tables.items()
     }
-    return drawn.configure_axis(labelLimit=_LABEL_PIXELS)
+    return drawn.configure_axis(labelLimit=480)
 
 
 def ratio_chart(rows: Any, y: Any) -> Any:

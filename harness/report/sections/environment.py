@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 def _content(measured: Measured) -> Content:
     cases = measured.cases
     rows = []
-    per = cases.groupby(ORIGIN, sort=False, dropna=False)
-    sizes = {origin: part for origin, part in per}
+    parts = dict(iter(cases.groupby(ORIGIN, sort=False, dropna=False)))
     for origin in reversed(origins(cases).to_dict("records")):
-        part = sizes[tuple(origin[name] for name in ORIGIN)]
-        about = _environment(part)
+        part = parts[tuple(origin[name] for name in ORIGIN)]
+        texts = part["environment"].dropna()
+        texts = texts[texts != ""]
+        about = json.loads(texts.iloc[-1]) if len(texts) else {}
         rows.append(
             {
                 "machine": origin["machine"],
@@ -48,18 +49,9 @@ def _content(measured: Measured) -> Content:
         Column("n_processes", "processes", ColumnKind.COUNT),
         Column("cases", "cases", ColumnKind.COUNT),
     )
-    names = [column.name for column in columns]
-    data = pd.DataFrame(rows, columns=names)
-    table = Table(
-        "origins", "Where the numbers come from: machine by machine, newest first", columns, data
-    )
-    return Content(tables=(table,), shown=("origins",))
-
-
-def _environment(part: pd.DataFrame) -> Mapping[str, Any]:
-    known = part["environment"]
-    texts = known[known.map(lambda text: isinstance(text, str) and text != "")]
-    return json.loads(texts.iloc[-1]) if len(texts) else {}
+    data = pd.DataFrame(rows, columns=[column.name for column in columns])
+    caption = "Where the numbers come from: machine by machine, newest first"
+    return Content(tables=(Table("origins", caption, columns, data),), shown=("origins",))
 
 
 def _versions(part: pd.DataFrame, about: Mapping[str, Any]) -> str:

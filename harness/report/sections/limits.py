@@ -14,7 +14,7 @@ from harness.verdicts.error_rates import total
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
-    from harness.verdicts.error_rates import ErrorRates, Rate
+    from harness.verdicts.error_rates import ErrorRates
 
 LEAST_PROCESSES = 6
 """Fewer give no 95 % interval of a median."""
@@ -42,12 +42,8 @@ _PROBLEMS = {
 def _content(measured: Measured) -> Content:
     both = (_reasons(measured.frame), _rates(measured.rates))
     tables = tuple(table for table in both if len(table.data))
-    return Content(
-        tables=tables,
-        shown=tuple(table.name for table in tables),
-        notes=METHOD,
-        intro=" ".join(_doubts(measured)),
-    )
+    shown = tuple(table.name for table in tables)
+    return Content((), tables, shown, notes=METHOD, intro=" ".join(_doubts(measured)))
 
 
 def _doubts(measured: Measured) -> tuple[str, ...]:
@@ -116,7 +112,12 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
         for power in one.power:
             name = f"+{100 * power.effect:.0f} % in {power.stage} found, effort {power.effort}"
             found[name] = power.found
-        rows += [about | {"what": what, **_rate(rate)} for what, rate in found.items()]
+        rows += [
+            about
+            | {"what": what, "share": rate.count / rate.of if rate.of else None}
+            | {"low": rate.low, "high": rate.high, "of": float(rate.of)}
+            for what, rate in found.items()
+        ]
     names = ["machine", "env", "effort", "what", "share", "low", "high", "of"]
     columns = (
         *plain(*names[:4]),
@@ -125,11 +126,6 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
     )
     data = pd.DataFrame(rows, columns=names)
     return Table("rates", "How often verdicts are right on this machine", columns, data)
-
-
-def _rate(rate: Rate) -> dict[str, float]:
-    share = rate.count / rate.of if rate.of else float("nan")
-    return {"share": share, "low": rate.low, "high": rate.high, "of": float(rate.of)}
 
 
 SECTION = Section(

@@ -90,16 +90,10 @@ def _wide(rows: pd.DataFrame, machines: list[str]) -> Table:
         for name in ("value", "calibrated")
     )
     shown_values = values.set_axis([f"machine{n}" for n in range(len(machines))], axis="columns")
-    ratios = pd.DataFrame(
-        {
-            "ratio": values.max(axis=1) / values.min(axis=1),
-            # Of fewer than two there is no ratio.
-            "calibrated_ratio": (calibrated.max(axis=1) / calibrated.min(axis=1)).where(
-                calibrated.notna().sum(axis=1) > 1
-            ),
-        }
-    )
-    data = about.join(shown_values).join(ratios)
+    data = about.join(shown_values)
+    data["ratio"] = values.max(axis=1) / values.min(axis=1)
+    calibrated = calibrated[calibrated.notna().sum(axis=1) > 1]  # of fewer there is no ratio
+    data["calibrated_ratio"] = calibrated.max(axis=1) / calibrated.min(axis=1)
     data = data.sort_values("ratio", ascending=False, kind="stable").reset_index(drop=True)
     columns = (
         *plain("workload", "case"),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import altair as alt
 import pandas as pd
 
+from harness.frame.frame import rows_of
 from harness.frame.startup import STACKED
 from harness.frame.tables import typical
 from harness.records.units import seconds_text
@@ -33,12 +34,9 @@ def _content(measured: Measured) -> Content | None:
 def _longest(measured: Measured) -> tuple[str, ...]:
     ok = typical(measured.ok)
     ok = ok[~ok["stage"].isin(names("first_call")) & (ok["scenario"] != _twice(ok))]
-    rows = ok.nlargest(MOST_ANSWERS, "value")
     return tuple(
-        f"{seconds_text(value)}: {stage} of {f'{workload} {case}'.strip()}"
-        for workload, case, stage, value in zip(
-            rows["workload"], rows["case"], rows["stage"], rows["value"], strict=True
-        )
+        f"{seconds_text(row['value'])}: {row['stage']} of {row['workload']} {row['case']}".strip()
+        for row in rows_of(ok.nlargest(MOST_ANSWERS, "value"))
     ) or ("Nothing was measured with success.",)
 
 
@@ -103,12 +101,9 @@ def _wide(newest: pd.DataFrame) -> Table:
     ok = newest[newest["status"] == "ok"]
     values = ok.pivot(index="case_number", columns="stage", values="value").reindex(columns=stages)
     n = ok.groupby("case_number")["n_processes"].min()
-    kept: dict[str, Any] = {
-        name: first[name]
-        for name in ("workload", "case", "one_case", "target", "machine", "jax", "commit")
-    }
-    kept["commit"] = kept["commit"].str[:8]
-    data = pd.concat([pd.DataFrame(kept), n, values], axis="columns").reset_index(drop=True)
+    kept = first[["workload", "case", "one_case", "target", "machine", "jax", "commit"]]
+    kept = kept.assign(commit=kept["commit"].str[:8])
+    data = pd.concat([kept, n, values], axis="columns").reset_index(drop=True)
     columns = (
         *plain("workload", "case"),
         *plain("target", "one_case", hidden=True),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pandas as pd
 
+from harness.frame.frame import rows_of
 from harness.report import charts
 from harness.report.cases import VERDICTS
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
@@ -32,10 +33,8 @@ def _changed(measured: Measured) -> tuple[str, ...]:
         return ("Nothing to compare with yet.",)
     worse = changed[changed["verdict"] == "slower"].head(MOST_SLOWER)
     lines = [
-        f"{ratio:.2f} × the time: {stage} of {f'{workload} {case}'.strip()}"
-        for workload, case, stage, ratio in zip(
-            worse["workload"], worse["case"], worse["stage"], worse["ratio"], strict=True
-        )
+        f"{row['ratio']:.2f} × the time: {row['stage']} of {row['workload']} {row['case']}".strip()
+        for row in rows_of(worse)
     ]
     if not measured.points.empty:
         count = len(measured.changes)
