@@ -55,6 +55,11 @@ def test_a_night_more_adds_less_than_3_bytes_for_a_stage_of_a_case():
     assert 0 < more < 3 * (len(year) - len(week))
 
 
+def test_the_same_results_make_the_same_page_in_every_process(hostile_report):
+    (drawn,) = (figure.drawn for figure in hostile_report.figures if "scenario" in figure.drawn)
+    assert drawn["scenario"] == ("off", "warm"), "a set has another order in each process"
+
+
 @pytest.mark.parametrize("name", ["hostile_page", "hostile_profile_page"])
 def test_nothing_is_loaded_from_elsewhere(request, name):
     page = request.getfixturevalue(name)

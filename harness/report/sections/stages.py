@@ -79,7 +79,7 @@ def _figure(ok: pd.DataFrame, shown: list[str]) -> Figure:
         ("stages",),
         picks=machine_picks(ok),
         most="value",
-        drawn={"stage": tuple(shown), "scenario": tuple({*ok["scenario"]} - {left_out})},
+        drawn={"stage": tuple(shown), "scenario": tuple(sorted({*ok["scenario"]} - {left_out}))},
     )
 
 
