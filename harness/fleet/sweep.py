@@ -320,8 +320,9 @@ class _Sweep(Workers):
         state, group = attempt.team.state, attempt.team.groups[attempt.task.name]
         refs = {ref.key: ref for ref in attempt.job.cases}
         process = attempt.job.process
+        place = {name: attempt.job.base.get(name) for name in ("machine", "env", "commit", "night")}
         for record in map(decode, result.records.splitlines()):
-            if isinstance(record, str) or not attempt.asked_for(record):
+            if isinstance(record, str) or any(getattr(record, n) != v for n, v in place.items()):
                 result.refused = "it returned what is no record of what it was asked"
             else:
                 hopeless = record.key in result.hopeless

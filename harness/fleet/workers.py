@@ -25,7 +25,6 @@ from harness.errors import FleetError
 from harness.fleet import place, shared, sources
 from harness.fleet.place import Place, Question
 from harness.fleet.tasks import Task, Team
-from harness.records.schema import Record
 
 ANSWER_S = 120.0
 """How long workers may take to say what they are: they import the workloads for it."""
@@ -87,11 +86,6 @@ class Attempt:
     task: Task
     job: Job
     team: Team
-
-    def asked_for(self, record: Record) -> bool:
-        """Tell whether a record is of the place that the order was planned for."""
-        places = ("machine", "env", "commit", "night")
-        return all(getattr(record, name) == self.job.base.get(name) for name in places)
 
 
 @dataclass(eq=False)

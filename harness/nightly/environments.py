@@ -139,12 +139,8 @@ def parse(text: str) -> list[str]:
 
 def by_default(recipe: Recipe) -> list[str]:
     """Return what a night measures without being told: what the machine can have."""
-    asked = [INSTALLED]
-    if _releases(sys.version_info.minor):
-        asked.append(NEWEST)
-    if recipe.nightly_index:
-        asked.append(NIGHTLY)
-    return asked
+    newest = [NEWEST] if _releases(sys.version_info.minor) else []
+    return [INSTALLED, *newest, *([NIGHTLY] if recipe.nightly_index else [])]
 
 
 def base(release: str) -> str:

@@ -91,13 +91,11 @@ def _place(option: str, text: str, example: str) -> tuple[str, str]:
 
 
 def _argument(text: str) -> Argument:
-    matched = re.fullmatch(r"\s*([a-z]\w*)\s*\[([\d\s,]*)\]\s*", text)
-    sizes = [size.strip() for size in matched[2].split(",")] if matched and matched[2] else []
-    if sizes == [""]:
-        sizes = []
-    if not matched or not all(re.fullmatch(r"\d+", size) for size in sizes):
+    sizes = r"(\d+\s*(,\s*\d+\s*)*)?"
+    matched = re.fullmatch(rf"\s*(?P<dtype>[a-z]\w*)\s*\[\s*(?P<sizes>{sizes})\]\s*", text)
+    if not matched:
         raise UsageError(f"--arg {text!r}: expected {ARG_SYNTAX}.")
-    return tuple(map(int, sizes)), matched[1]
+    return tuple(map(int, re.findall(r"\d+", matched["sizes"]))), matched["dtype"]
 
 
 def check(subject: ChosenFunction, folder: Path) -> Checked:
@@ -108,13 +106,7 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
     """
     sizes = _sizes(subject)
     tries = [subject.arguments, *(larger(subject.arguments, size) for size in sizes)]
-    question = {
-        "module": subject.module,
-        "name": subject.name,
-        "inputs": subject.inputs,
-        "x64": subject.x64,
-        "tries": tries,
-    }
+    question = {**vars(subject), "x64": subject.x64, "tries": tries}
     what = f"--function {subject.place}: importing and tracing it"
     found = ask("child.py", question, folder, seen_by_asv(), what)
     if "error" in found:
@@ -163,10 +155,10 @@ def ask(
     return found
 
 
-def larger(arguments: Sequence[Argument], size: int, times: int = 4) -> tuple[Argument, ...]:
-    """Return the arguments with every size that equals `size` multiplied."""
+def larger(arguments: Sequence[Argument], size: int) -> tuple[Argument, ...]:
+    """Return the arguments with every size that equals `size` four times as large."""
     return tuple(
-        (tuple(times * one if one == size else one for one in shape), dtype)
+        (tuple(4 * one if one == size else one for one in shape), dtype)
         for shape, dtype in arguments
     )
 
@@ -194,24 +186,20 @@ def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
         if os.environ.get("PYTHONPATH") and "ASV_PYTHONPATH" not in os.environ:
             text += " Or set ASV_PYTHONPATH to its folder: asv does not hand PYTHONPATH on."
         return text
-    if stage == "attribute":
-        return f"{here}: {subject.module} has no {subject.name}: {error}."
-    if stage == "callable":
-        return f"{here}: expected a function; {error}."
-    if stage == "dtype":
-        return f"{here}: {error}. Expected a dtype such as float32, bfloat16, int32, bool or key."
-    if stage == "inputs":
-        return f"--inputs {subject.inputs}: {error}. Expected a function that takes no argument."
-    if stage == "static":
-        return (
-            f"{here}: jax.jit takes its argument {error} as static: a value that is part of the "
-            "program, where --arg is an array. Write a workload of your own with the value as an "
-            'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.'
-        )
-    if subject.inputs:
-        return f"{here} cannot be traced with what {subject.inputs} returns: {error}."
     shown = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in subject.arguments)
-    return (
-        f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. For "
-        "anything else, name a function that makes the arguments with --inputs."
-    )
+    texts = {
+        "attribute": f"{here}: {subject.module} has no {subject.name}: {error}.",
+        "callable": f"{here}: expected a function; {error}.",
+        "dtype": f"{here}: {error}. Expected a dtype such as float32, bfloat16, int32, bool or "
+        "key.",
+        "inputs": f"--inputs {subject.inputs}: {error}. Expected a function that takes no "
+        "argument.",
+        "static": f"{here}: jax.jit takes its argument {error} as static: a value that is part of "
+        "the program, where --arg is an array. Write a workload of your own with the value as an "
+        'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.',
+        "trace": f"{here} cannot be traced with what {subject.inputs} returns: {error}."
+        if subject.inputs
+        else f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. For "
+        "anything else, name a function that makes the arguments with --inputs.",
+    }
+    return texts[stage]
