@@ -29,7 +29,7 @@ from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.frame.asv_results import FORMAT
 from harness.records.files import OWN
 from harness.records.printable import printable
-from harness.records.schema import Record, case_of
+from harness.records.schema import case_of
 from harness.records.store import Store
 
 Cells = dict[str, Any]
@@ -85,7 +85,12 @@ def _converted(
     benchmarks = _unpacked(found)
     before = Counter(_values(benchmarks))
     records = Store(file.parent / "records" / f"{file.stem}.jsonl").read()
-    held = _facts_of(records)
+    held = {
+        (record.workload, case_of(record).id, fact, getattr(record.facts, fact))
+        for record in records
+        for fact in FACT_METRICS
+        if record.facts
+    }
     workloads: dict[str, dict[str, Cells]] = {}
     new: dict[str, Cells] = {}
     for name, cells in benchmarks.items():
@@ -102,10 +107,11 @@ def _converted(
             axes = names.get(f"{workload}.track_{next(iter(facts))}", [])
             named = {f"{workload}.track_{name}": cells for name, cells in facts.items()}
             own = list(_values(named))
-            if all(
-                value in held.get((workload, _case(axes, point), fact), ())
+            told = {
+                (workload, ", ".join(map("=".join, zip(axes, point, strict=False))), fact, value)
                 for _, point, fact, value in own
-            ):
+            }
+            if told <= held:
                 left += len(own)
                 before.subtract(own)
             else:
@@ -116,7 +122,11 @@ def _converted(
     missing = +before - Counter(_values(new))
     if missing:
         raise StoreError(f"{file} would lose {len(missing)} values, such as {next(iter(missing))}.")
-    versions = _versions(records, found["env_name"])
+    versions = {}
+    if records:
+        versions = {"jax": records[0].jax, "jaxlib": records[0].jaxlib}
+    elif release := re.match(r"existing-py[\d.]+-jax([^-]+)", found["env_name"]):
+        versions = {"jax": release[1]}
     columns = found["result_columns"]
     results = {name: _packed(cells, columns) for name, cells in new.items()}
     said = f"{sum(Counter(_values(new)).values())} values kept, {left} facts left to the records"
@@ -126,30 +136,6 @@ def _converted(
         "requirements": {**found["requirements"], **versions},
         "results": {name: results[name] for name in sorted(results)},
     }, said
-
-
-def _versions(records: Sequence[Record], env: str) -> dict[str, str]:
-    """Return what is known of jax and jaxlib: by records, or by the environment's name."""
-    if records:
-        return {"jax": records[0].jax, "jaxlib": records[0].jaxlib}
-    named = re.match(r"existing-py[\d.]+-jax([^-]+)", env)
-    return {"jax": named[1]} if named else {}
-
-
-def _facts_of(records: Sequence[Record]) -> dict[tuple[str, str, str], set[float]]:
-    """Return the facts that records hold, by workload, case and fact."""
-    held: dict[tuple[str, str, str], set[float]] = {}
-    for record in records:
-        for fact in FACT_METRICS if record.facts else ():
-            value = getattr(record.facts, fact)
-            if value is not None:
-                key = record.workload, case_of(record).id, fact
-                held.setdefault(key, set()).add(float(value))
-    return held
-
-
-def _case(names: Sequence[str], point: Sequence[str]) -> str:
-    return ", ".join(f"{name}={text}" for name, text in zip(names, point, strict=False))
 
 
 # Cells

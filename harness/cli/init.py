@@ -117,7 +117,6 @@ def init(
 
 
 def _print_files(files: Sequence[File], dry_run: bool) -> None:
-    """Say what becomes of each file."""
     words = {
         "new": "would write" if dry_run else "wrote",
         "replaced": "would replace" if dry_run else "replaced",
@@ -170,7 +169,6 @@ def _print_notes(project: Project, wakes_backend: str) -> None:
 
 
 def _print_next(directory: Path, project: Project) -> None:
-    """Say which commands come next."""
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
     print("\nNext:")
     quick = f"{go}harness run --effort quick{project.run_options}"

@@ -86,7 +86,8 @@ def plan(
         files.append(_file(benchmarks / f"{name}.py", text, force))
     elif not adopted:
         example = benchmarks / "example.py"
-        if example.exists() or not _has_modules(benchmarks):
+        modules = (file.name for file in benchmarks.rglob("*.py"))
+        if example.exists() or all(name.startswith(("_", ".")) for name in modules):
             files.append(_file(example, contents.example(project.package), force))
 
     workflows = project.root / ".github" / "workflows"
@@ -132,10 +133,6 @@ def _read(path: Path) -> str | None:
         raise UsageError(f"{path} is there and cannot be read: {error}.") from None
 
 
-def _has_modules(folder: Path) -> bool:
-    return any(not file.name.startswith(("_", ".")) for file in folder.rglob("*.py"))
-
-
 def _workflow(template: str, project: Project) -> str:
     at = project.subfolder
     place = json.dumps(f" in {at}")[1:-1] if at else ""
@@ -158,7 +155,11 @@ def _workflow(template: str, project: Project) -> str:
 def _ignoring(project: Project) -> File:
     path = project.folder / ".gitignore"
     there = (line.strip().strip("/") for line in (_read(path) or "").splitlines())
-    return _with_lines(path, [IGNORED], IGNORED.strip("/") in there or _git_ignores(project))
+    is_there = IGNORED.strip("/") in there
+    if not is_there and project.git_root:
+        command = ["git", "-C", str(project.folder), "check-ignore", "--quiet", IGNORED]
+        is_there = not subprocess.run(command, capture_output=True, check=False).returncode
+    return _with_lines(path, [IGNORED], is_there)
 
 
 def _merging(project: Project) -> File:
@@ -187,13 +188,6 @@ def _pattern(files: Path, folder: Path) -> str:
     """Return a pattern of .gitattributes, in quotes where a space or quote would end it."""
     pattern = os.path.relpath(files, folder)
     return json.dumps(pattern, ensure_ascii=False) if set(pattern) & set(' "\\') else pattern
-
-
-def _git_ignores(project: Project) -> bool:
-    if project.git_root is None:
-        return False
-    command = ["git", "-C", str(project.folder), "check-ignore", "--quiet", IGNORED]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def _check_place(path: Path) -> None:
