@@ -165,8 +165,8 @@ def test_tables_fit_the_line(recorded, width):
 def test_the_rows_of_builds_are_made_once(tmp_path, monkeypatch):
     recorded = profile_of(tmp_path, [started(), *LINES])
     made = []
-    rows = build_rows._rows
-    monkeypatch.setattr(build_rows, "_rows", lambda profile: made.append(1) or rows(profile))
+    rows = build_rows._columns
+    monkeypatch.setattr(build_rows, "_columns", lambda profile: made.append(1) or rows(profile))
     frame = recorded.frame("builds")
     frame["function"] = "mine"
     for table in ("functions", "eager", "sites"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
@@ -39,18 +39,20 @@ def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
 
 def functions(profile: Recorded) -> pd.DataFrame:
     """Return a row per function, by name and place in the source; the dearest first."""
-    rows = [
-        {
-            "function": function.name,
-            **{name: getattr(function, name) for name in _FUNCTION[1:]},
-            "visits": line.count,
-            "visit_s": line.seconds,
-        }
+    called = [
+        (function, line)
         for process in profile.processes
         for line in process.of(events.Visits)
         if (function := process.functions.get(line.function)) is not None
     ]
-    visits = framed(rows, (*_FUNCTION, "visits", "visit_s"))
+    visits = framed(
+        {
+            "function": [function.name for function, _ in called],
+            **{name: [getattr(function, name) for function, _ in called] for name in _FUNCTION[1:]},
+            "visits": [line.count for _, line in called],
+            "visit_s": [line.seconds for _, line in called],
+        }
+    )
     visits = visits.groupby(_FUNCTION, sort=False).sum().reset_index()
     # A function that was built before recording began may have visits and no build.
     found = _sums(builds(profile), _FUNCTION).merge(visits, how="outer", on=_FUNCTION, sort=False)
@@ -64,28 +66,23 @@ def functions(profile: Recorded) -> pd.DataFrame:
 
 def causes(profile: Recorded) -> pd.DataFrame:
     """Return a row per function, cause and argument; the dearest first."""
-    rows = [
+    found = groups(profile, profile.builds)
+    return framed(
         {
-            "function": group.function.name,
-            "through": group.function.through,
-            "origin": group.function.origin,
-            "cause": group.cause.kind,
-            "argument": group.cause.argument,
-            "builds": len(group.builds),
-            "build_s": group.seconds,
-            "n_values": len(group.values),
-            "values": ", ".join(group.values),
-            "call_sites": _counted(built.site for built in group.builds),
-            "sentence": group.cause.sentence,
-            "remedy": group.cause.remedy,
+            "function": [group.function.name for group in found],
+            "through": [group.function.through for group in found],
+            "origin": [group.function.origin for group in found],
+            "cause": [group.cause.kind for group in found],
+            "argument": [group.cause.argument for group in found],
+            "builds": [len(group.builds) for group in found],
+            "build_s": [group.seconds for group in found],
+            "n_values": [len(group.values) for group in found],
+            "values": [", ".join(group.values) for group in found],
+            "call_sites": [_counted(built.site for built in group.builds) for group in found],
+            "sentence": [group.cause.sentence for group in found],
+            "remedy": [group.cause.remedy for group in found],
         }
-        for group in groups(profile, profile.builds)
-    ]
-    columns = (
-        *("function", "through", "origin", "cause", "argument", "builds", "build_s", "n_values"),
-        *("values", "call_sites", "sentence", "remedy"),
     )
-    return framed(rows, columns)
 
 
 def sites(profile: Recorded) -> pd.DataFrame:
@@ -116,22 +113,19 @@ def eager(profile: Recorded) -> pd.DataFrame:
 def cache(profile: Recorded) -> pd.DataFrame:
     """Return a row per outcome of compile requests and reason; the most frequent first."""
     cold = cold_seconds(profile)
-    rows = [
-        {
-            "outcome": request.outcome,
-            "reason": request.reason,
-            "request_s": request.request_ns / 1e9,
-            "compile_s": request.compile_ns / 1e9,
-            "load_s": request.load_ns / 1e9 if request.outcome == "hit" else 0.0,
-            "write_s": written_ns(request) / 1e9,
-            "saved_s": math.nan if (saved := saved_s(request, cold)) is None else saved,
-            "entry_bytes": request.entry_bytes,
-            "module": request.module,
-        }
-        for request in requests_of(profile.builds)
-    ]
-    sums = ("request_s", "compile_s", "load_s", "write_s", "saved_s", "entry_bytes")
-    requests = framed(rows, ("outcome", "reason", *sums, "module"))
+    asked = list(requests_of(profile.builds))
+    saved = [saved_s(request, cold) for request in asked]
+    loads = [request.load_ns if request.outcome == "hit" else 0 for request in asked]
+    sums: dict[str, list[Any]] = {
+        "request_s": [request.request_ns / 1e9 for request in asked],
+        "compile_s": [request.compile_ns / 1e9 for request in asked],
+        "load_s": [load_ns / 1e9 for load_ns in loads],
+        "write_s": [written_ns(request) / 1e9 for request in asked],
+        "saved_s": [math.nan if seconds is None else seconds for seconds in saved],
+        "entry_bytes": [request.entry_bytes for request in asked],
+    }
+    texts = ("outcome", "reason", "module")
+    requests = framed({**{name: [getattr(one, name) for one in asked] for name in texts}, **sums})
     found = (
         requests.groupby(["outcome", "reason"], sort=False)
         .agg(
@@ -151,34 +145,42 @@ def cache(profile: Recorded) -> pd.DataFrame:
 
 def time(profile: Recorded) -> pd.DataFrame:
     """Return a row per part of the wall time, of the run and of each process."""
-    rows = []
-    for total in totals(profile):
-        for part, meaning in PARTS.items() if total.scope != "thread" else ():
-            seconds = total.seconds[part]
-            low, high = total.interval(part) if total.samples.get(part) else (math.nan, math.nan)
-            share = seconds / total.wall_s if total.wall_s else math.nan
-            rows.append((total.scope, total.process, part, seconds, low, high, share, meaning))
-    columns = ("scope", "process", "part", "seconds", "low", "high", "share", "meaning")
-    return framed((dict(zip(columns, row, strict=True)) for row in rows), columns)
+    rows = [(total, part) for total in totals(profile) if total.scope != "thread" for part in PARTS]
+    intervals = [
+        total.interval(part) if total.samples.get(part) else (math.nan, math.nan)
+        for total, part in rows
+    ]
+    return framed(
+        {
+            "scope": [total.scope for total, _ in rows],
+            "process": [total.process for total, _ in rows],
+            "part": [part for _, part in rows],
+            "seconds": [total.seconds[part] for total, part in rows],
+            "low": [low for low, _ in intervals],
+            "high": [high for _, high in intervals],
+            "share": [
+                total.seconds[part] / total.wall_s if total.wall_s else math.nan
+                for total, part in rows
+            ],
+            "meaning": [PARTS[part] for _, part in rows],
+        }
+    )
 
 
 def threads(profile: Recorded) -> pd.DataFrame:
     """Return a row per thread that built something or was sampled, with the parts of its time."""
-    rows = [
+    found = [total for total in totals(profile) if total.scope == "thread"]
+    return framed(
         {
-            "process": total.process,
-            "thread": total.thread,
-            "main": "yes" if total.main else "no",
-            "wall_s": total.wall_s,
-            "build_s": total.build_s,
-            **{f"{part}_s": seconds for part, seconds in total.seconds.items()},
-            "samples": sum(total.samples.values()),
+            "process": [total.process for total in found],
+            "thread": [total.thread for total in found],
+            "main": ["yes" if total.main else "no" for total in found],
+            "wall_s": [total.wall_s for total in found],
+            "build_s": [total.build_s for total in found],
+            **{f"{part}_s": [total.seconds[part] for total in found] for part in PARTS},
+            "samples": [sum(total.samples.values()) for total in found],
         }
-        for total in totals(profile)
-        if total.scope == "thread"
-    ]
-    parts = [f"{part}_s" for part in PARTS]
-    return framed(rows, ("process", "thread", "main", "wall_s", "build_s", *parts, "samples"))
+    )
 
 
 def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
