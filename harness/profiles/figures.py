@@ -1,17 +1,16 @@
-"""What follows from a profile: builds by cause, what the cache saved, what is lacking."""
+"""What follows from a profile: builds by cause, what a hit saved, what is lacking."""
 
 from __future__ import annotations
 
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import shortened
 from harness.records.units import counted, times_text
-from harness.watch import ledger_events as ledger
 from harness.watch.events import MOST_STACKS, Backend, Function, Import, Request
 
 if TYPE_CHECKING:
@@ -20,13 +19,6 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """Processes that are named."""
-
-USUAL_THRESHOLD_S = 1.0
-"""JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
-kept."""
-
-OFF = (ledger.NO_DIRECTORY, ledger.DISABLED)
-"""Why nothing was written where the persistent cache was not in use."""
 
 
 @dataclass(frozen=True)
@@ -80,33 +72,6 @@ def unexplained(profile: Recorded) -> list[Built]:
     return [built for built in profile.builds if profile.cause_of(built).kind == "unexplained"]
 
 
-@dataclass
-class CacheUse:
-    """What the persistent cache did for a program."""
-
-    requests: int = 0
-    hits: int = 0
-    written: int = 0
-    unwritten: Counter[str] = field(default_factory=Counter)
-    """Misses that left no entry, by reason."""
-    failed: int = 0
-    load_s: float = 0.0
-    """What hits took, from the request to the executable."""
-    saved_s: float = 0.0
-    """Compile seconds of hits whose cold seconds are known, less what they took."""
-    unknown_hits: int = 0
-    """Hits whose cold seconds nobody measured: what they saved is not in `saved_s`."""
-    off_s: float = 0.0
-    """Compile seconds of programs that were compiled with no cache in use."""
-    off_usual_s: float = 0.0
-    """Of them, those of programs that JAX's usual threshold would let it keep."""
-
-    @property
-    def off(self) -> int:
-        """How many requests found no cache in use."""
-        return sum(self.unwritten[reason] for reason in OFF)
-
-
 def requests_of(builds: Iterable[Built]) -> Iterator[Request]:
     """Yield every compile request."""
     for built in builds:
@@ -127,32 +92,6 @@ def saved_s(request: Request, cold: dict[str, float]) -> float | None:
     if request.outcome != "hit" or request.key not in cold:
         return None
     return cold[request.key] - request.load_ns / 1e9
-
-
-def cache_use(profile: Recorded) -> CacheUse:
-    """Add up what the persistent cache did."""
-    use = CacheUse()
-    cold = cold_seconds(profile)
-    for request in requests_of(profile.builds):
-        use.requests += 1
-        if request.outcome == "hit":
-            use.hits += 1
-            use.load_s += request.request_ns / 1e9
-            saved = saved_s(request, cold)
-            use.saved_s += saved or 0.0
-            use.unknown_hits += saved is None
-        elif request.outcome == "written":
-            use.written += 1
-        elif request.outcome == "failed":
-            use.failed += 1
-        else:
-            use.unwritten[request.reason] += 1
-            if request.reason in OFF:
-                compile_s = request.compile_ns / 1e9
-                use.off_s += compile_s
-                if compile_s >= USUAL_THRESHOLD_S:
-                    use.off_usual_s += compile_s
-    return use
 
 
 def damage(profile: Recorded) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from harness.profiles import pieces
-from harness.profiles.names import frame_text
+from harness.profiles.names import line_text
 from harness.profiles.pieces import Interval, Piece
 from harness.watch import events
 from harness.watch.log_file import SUFFIX
@@ -138,7 +138,7 @@ class Built:
     @property
     def site(self) -> str:
         """The line that it was asked for from, as people write it: `train.py:88`."""
-        return frame_text(self.call_site, self.process.started.cwd)
+        return line_text(self.call_site.file, self.call_site.line, self.process.started.cwd)
 
     @property
     def eager(self) -> bool:

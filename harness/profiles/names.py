@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from harness.watch.events import Frame, Function
+from harness.watch.events import Function
 
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""
@@ -53,18 +53,8 @@ def line_text(file: str, line: int, folder: str = "") -> str:
     return f"{shown}:{line}" if line else shown
 
 
-def frame_text(frame: Frame, folder: str = "") -> str:
-    """Return a line of a stack as :func:`line_text` does."""
-    return line_text(frame.file, frame.line, folder)
-
-
-def function_text(function: Function) -> str:
-    """Return a function's name with the transformations of JAX's around it: `grad(loss)`."""
-    return transformed(function.name, function.through)
-
-
 def transformed(name: str, through: str) -> str:
-    """Return a name with the transformations in what `Function.through` says."""
+    """Return a name with the transformations in what `Function.through` says: `grad(loss)`."""
     for wrapper in reversed(through.split(", ")):
         if wrapper in _TRANSFORMATIONS:
             name = f"{_TRANSFORMATIONS[wrapper]}({name})"
@@ -82,7 +72,7 @@ class Names:
 
     def of(self, function: Function) -> str:
         """Return a function as it stands in a text: `grad(loss)`, `<lambda>` (train.py:52)."""
-        text = f"`{function_text(function)}`"
+        text = f"`{transformed(function.name, function.through)}`"
         if function.origin == "library" and (package := package_of(function.file)):
             text = f"{package}'s {text}"
         if function.file and (function.name in self._same or not function.name.isidentifier()):

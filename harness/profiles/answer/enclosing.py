@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from harness.profiles.model import Built
-from harness.profiles.names import frame_text, package_of
+from harness.profiles.names import line_text, package_of
 
 if TYPE_CHECKING:
     from harness.watch.events import Frame
@@ -121,7 +121,9 @@ class Enclosing:
     def site_of(self, built: Built) -> str:
         """Return the program's own line that called the library, `train.py:88`."""
         own = self._own(built)
-        return frame_text(own[-1], built.process.started.cwd) if own else built.site
+        if not own:
+            return built.site
+        return line_text(own[-1].file, own[-1].line, built.process.started.cwd)
 
 
 def _key(frame: Frame) -> _Key:

@@ -6,20 +6,27 @@ import contextlib
 import shlex
 import sys
 import textwrap
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings
 from harness.profiles.causes.registry import BLAMELESS
-from harness.profiles.figures import CacheUse, cache_use, damage, function_key, unexplained
+from harness.profiles.figures import (
+    cold_seconds,
+    damage,
+    function_key,
+    requests_of,
+    saved_s,
+    unexplained,
+)
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals
 from harness.records.units import counted, seconds_text, share_text
 from harness.watch import ledger_events as ledger
-from harness.watch.events import Import
+from harness.watch.events import Import, Request
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
@@ -35,6 +42,14 @@ _MARGIN = 11
 
 _SHORT = 2
 """Findings behind the dearest that are told in a line each, rather than in full, if need be."""
+
+
+_USUAL_THRESHOLD_S = 1.0
+"""JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
+kept."""
+
+_OFF = (ledger.NO_DIRECTORY, ledger.DISABLED)
+"""Why nothing was written where the persistent cache was not in use."""
 
 
 def summary(profile: Recorded, width: int = 100, lines: int | None = LINES) -> list[str]:
@@ -259,42 +274,51 @@ def _next(profile: Recorded, width: int) -> Iterator[str]:
 
 
 def _cache(profile: Recorded) -> Iterator[str]:
-    use = cache_use(profile)
-    if not use.requests:
+    by_outcome: defaultdict[str, list[Request]] = defaultdict(list)
+    for request in requests_of(profile.builds):
+        by_outcome[request.outcome].append(request)
+    count, failed = sum(map(len, by_outcome.values())), len(by_outcome["failed"])
+    off = [request for request in by_outcome["unwritten"] if request.reason in _OFF]
+    if not count:
         return
-    if use.off == use.requests - use.failed:
-        yield f"Persistent cache: {_would_save(use)}"
+    if len(off) == count - failed:
+        yield f"Persistent cache: {_would_save(off)}"
         return
-    text = f"Persistent cache: {use.hits:,} of {counted(use.requests, 'request')} hit"
-    if use.hits:
-        text += f" in {seconds_text(use.load_s)}"
-        if use.hits > use.unknown_hits:
-            text += f", which saved {seconds_text(max(0.0, use.saved_s))}"
-            if use.unknown_hits:
-                text += f" without the {use.unknown_hits:,} that an earlier run compiled"
+    hits = by_outcome["hit"]
+    text = f"Persistent cache: {len(hits):,} of {counted(count, 'request')} hit"
+    if hits:
+        cold = cold_seconds(profile)
+        saved = [seconds for hit in hits if (seconds := saved_s(hit, cold)) is not None]
+        text += f" in {seconds_text(sum(hit.request_ns for hit in hits) / 1e9)}"
+        if saved:
+            text += f", which saved {seconds_text(max(0.0, sum(saved)))}"
+            if unknown := len(hits) - len(saved):
+                text += f" without the {unknown:,} that an earlier run compiled"
         else:
             text += " (compiled in an earlier run, so what that saved is not known)"
-    if use.written:
-        text += f"; {use.written:,} written"
-    if use.unwritten:
+    if written := by_outcome["written"]:
+        text += f"; {len(written):,} written"
+    if unwritten := Counter(request.reason for request in by_outcome["unwritten"]):
         reasons = ", ".join(
-            f"{count:,} {ledger.reason_text(reason)}"
-            for reason, count in use.unwritten.most_common()
+            f"{times:,} {ledger.reason_text(reason)}" for reason, times in unwritten.most_common()
         )
         text += f"; not written: {reasons}"
-    yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."
+    yield f"{text}{f'; {failed} failed' if failed else ''}."
 
 
-def _would_save(use: CacheUse) -> str:
-    if use.unwritten[ledger.DISABLED]:
+def _would_save(requests: Sequence[Request]) -> str:
+    """Return what the persistent cache would save of requests that found none in use."""
+    if any(request.reason == ledger.DISABLED for request in requests):
         return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
-    every = seconds_text(use.off_s)
-    if use.off_s < 0.0005:
+    compile_s = [request.compile_ns / 1e9 for request in requests]
+    every = seconds_text(sum(compile_s))
+    if sum(compile_s) < 0.0005:
         return "off. It would save a second run nothing."
     with_it = "with JAX_COMPILATION_CACHE_DIR=DIR"
-    if seconds_text(use.off_usual_s) == every:
+    usual_s = sum(seconds for seconds in compile_s if seconds >= _USUAL_THRESHOLD_S)
+    if seconds_text(usual_s) == every:
         return f"off. A second run would save at most {every} {with_it}, less loading the programs."
-    usual = f"at most {seconds_text(use.off_usual_s)}" if use.off_usual_s else "nothing"
+    usual = f"at most {seconds_text(usual_s)}" if usual_s else "nothing"
     return (
         f"off. A second run would save {usual} {with_it}, at most {every} with "
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 as well, less loading the programs."

@@ -104,7 +104,7 @@ class _Deciding:
         top = done[:1]
         if built.derived and aspects.function_object not in history.objects:
             return self._derived(built, history, aspects)
-        if not history.known:
+        if not history.objects:
             again = again or history.last_failed
             return plain.failed_before(built, again.built) if again else plain.first(built)
         sharing = history.same_trace(aspects)

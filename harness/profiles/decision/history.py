@@ -160,8 +160,6 @@ class History:
     _in_step: dict[tuple[int, ...], deque[EarlierBuild]] = field(default_factory=dict)
     failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
     """The builds that raised, by what JAX looks them up by."""
-    known: bool = False
-    """Whether anything was built of the function."""
     last_failed: EarlierBuild | None = None
     """The latest build that raised."""
     objects: set[int] = field(default_factory=set)
@@ -175,7 +173,6 @@ class History:
             self.failed[entry.aspects] = entry
         if not entry.done:
             return
-        self.known = True
         self.objects.add(entry.aspects.function_object)
         if entry.built.line.derived:
             self._by_types.setdefault(entry.aspects.types, []).append(entry.built)

@@ -13,7 +13,7 @@ from harness.errors import UsageError
 from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import cold_seconds, groups, requests_of, saved_s
 from harness.profiles.model import call_site_of
-from harness.profiles.names import frame_text
+from harness.profiles.names import line_text
 from harness.profiles.pieces import written_ns
 from harness.profiles.tables.builds import DONE, SECONDS, builds, framed, type_of
 from harness.profiles.totals import PARTS, totals
@@ -92,10 +92,9 @@ def sites(profile: Recorded) -> pd.DataFrame:
     """
     sampled: Counter[str] = Counter()
     for process in profile.processes:
-        places = {
-            number: frame_text(call_site_of(stack.frames), process.started.cwd)
-            for number, stack in process.stacks.items()
-        }
+        sites = ((number, call_site_of(stack.frames)) for number, stack in process.stacks.items())
+        cwd = process.started.cwd
+        places = {number: line_text(site.file, site.line, cwd) for number, site in sites}
         for line in process.of(events.Samples):
             for _, stack, _, count in line.counts:
                 sampled[places.get(stack, "")] += count * line.interval_ns

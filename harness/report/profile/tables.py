@@ -71,7 +71,6 @@ LABELS = {
     "first_call_s": "first call",
     "visits": "visits that built nothing",
     "visit_s": "visits took",
-    "objects": "function objects",
     "n_values": "values",
     "saved_known": "hits with known savings",
     "wall_s": "wall time",

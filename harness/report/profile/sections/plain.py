@@ -13,7 +13,6 @@ from harness.report.profile.tables import MOST, Shown, table
 if TYPE_CHECKING:
     from harness.profiles.model import Built
     from harness.profiles.recorded import Recorded
-    from harness.report.profile.tables import Shown
 
 
 def _section(name: str, title: str, intro: str, caption: str, empty: str) -> Section[Shown]:

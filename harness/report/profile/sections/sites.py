@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.profiles.names import frame_text
+from harness.profiles.names import line_text
 from harness.records.units import counted, seconds_text
 from harness.report.content import Content, Node, Section
 
@@ -51,7 +51,7 @@ def grown(profile: Recorded) -> Branch:
             cwd = built.process.started.cwd
             steps_of[key] = tuple(
                 CallSite(
-                    f"{frame.function}  {frame_text(frame, cwd)}",
+                    f"{frame.function}  {line_text(frame.file, frame.line, cwd)}",
                     f"{frame.file}:{frame.line}",
                     frame.origin != "program",
                 )
