@@ -20,7 +20,7 @@ from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
 from harness.ir.build import one_case
-from harness.ir.comparison import ProgramComparison, ProgramSide
+from harness.ir.comparison import ProgramSide
 from harness.program import difference
 from harness.records.printable import printable
 from harness.records.schema import Problems
@@ -103,9 +103,9 @@ def ir(
         chosen, one = _choose(workload, case, transform, target, benchmarks)
         with building() as on_step:
             pairs = iter([comparison.built(chosen, one, kind, rest, stage, on_step)])
-    compared: list[ProgramComparison] = []
-    out.page(_differences(pairs, stage, facts, compared))
-    if exit_code and any(each.differ for each in compared):
+    differ: list[bool] = []
+    out.page(_differences(pairs, stage, facts, differ))
+    if exit_code and any(differ):
         raise Exit(ExitCode.WORSE)
 
 
@@ -156,14 +156,14 @@ def _differences(
     pairs: Iterator[tuple[ProgramSide, ProgramSide]],
     stage: str,
     facts_only: bool,
-    compared: list[ProgramComparison],
+    differ: list[bool],
 ) -> Iterator[Part]:
-    """Yield what there is to say of each pair, and keep what was said in `compared`."""
+    """Yield what there is to say of each pair, and note in `differ` whether they do."""
     for a, b in pairs:
         found = comparison.compare(a, b, stage)
-        if compared:
+        if differ:
             yield ""
-        compared.append(found)
+        differ.append(found.differ)
         yield Heading(found.verdict)
         yield Heading(f"a: {a.label}")
         yield Heading(f"b: {b.label}")

@@ -49,14 +49,12 @@ class ProgramSide:
 class ProgramComparison:
     """What is to be said of two programs."""
 
-    a: ProgramSide
-    b: ProgramSide
     verdict: str
-    facts: str = ""
+    facts: str
     """What differs in the facts, in one line."""
-    text: str = ""
+    text: str
     """The unified difference of the texts."""
-    differ: bool = False
+    differ: bool
 
 
 def parse(what: str) -> tuple[str, str]:
@@ -133,7 +131,7 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
             verdict += f", of the same {stage}"
     else:
         verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
-    return ProgramComparison(a, b, verdict, changes, text, differ)
+    return ProgramComparison(verdict, changes, text, differ)
 
 
 # As records have them
