@@ -17,9 +17,9 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 from harness.program.compiler.callers import made_at
 from harness.program.compiler.inside import Inside, Remedy
 from harness.program.compiler.loops import LEAST_TURNS, placed, text_of, written_out
-from harness.program.compiler.rolled import rolled
+from harness.program.compiler.rolled import Values, rolled
 from harness.program.compiler.tree import FOLDING
-from harness.program.jaxpr import bound, every, nested, opened
+from harness.program.jaxpr import every, nested, opened
 
 LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that something must have to be told."""
@@ -180,11 +180,9 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     """
     jaxpr = opened(jaxpr)
     inner = jaxpr.jaxpr
-    known = dict(zip(inner.constvars, jaxpr.consts, strict=True))
+    known = Values(zip(inner.constvars, jaxpr.consts, strict=True))
     before = independent(jaxpr)
-    for one in before:
-        values = [var.val if isinstance(var, Literal) else known[var] for var in one.invars]
-        known.update(zip(one.outvars, bound(one, values), strict=True))
+    known.run(before)
     done = set(map(id, before))
     left = [one for one in inner.eqns if id(one) not in done]
     needed = {var for one in left for var in one.invars if not isinstance(var, Literal)}
@@ -192,14 +190,9 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     taken = [var for var in known if var in needed]
 
     def program(*arguments: Any) -> list[Any]:
-        values = dict(zip((*taken, *inner.invars), arguments, strict=True))
-
-        def read(var: Any) -> Any:
-            return var.val if isinstance(var, Literal) else values[var]
-
-        for one in left:
-            values.update(zip(one.outvars, bound(one, [*map(read, one.invars)]), strict=True))
-        return [*map(read, inner.outvars)]
+        values = Values(zip((*taken, *inner.invars), arguments, strict=True))
+        values.run(left)
+        return [*map(values.read, inner.outvars)]
 
     return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
 

@@ -77,8 +77,7 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | None:
         shapes.append(jax.ShapeDtypeStruct((len(stack), *aval.shape), aval.dtype))
 
     def program(*arguments: Any) -> list[Any]:
-        known = _Values()
-        known.update(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
+        known = Values(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
         known.update(zip(alone, arguments[: len(alone)], strict=True))
         for stack, whole in zip(stacks, arguments[len(alone) :], strict=True):
             known.update({var: Part(whole, turn) for turn, var in enumerate(stack)})
@@ -93,10 +92,11 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | None:
     return program, shapes
 
 
-class _Values(dict[Any, Any]):
+class Values(dict[Any, Any]):
     """Values of variables, while a program is traced."""
 
     def read(self, var: Any) -> Any:
+        """Return the value of a variable or literal."""
         if isinstance(var, Literal):
             return var.val
         value = self[var]
@@ -105,6 +105,7 @@ class _Values(dict[Any, Any]):
         return value
 
     def run(self, equations: Sequence[Any]) -> None:
+        """Add the outputs of equations, in their order."""
         for one in equations:
             self.update(zip(one.outvars, bound(one, [*map(self.read, one.invars)]), strict=True))
 
@@ -115,7 +116,7 @@ class _Values(dict[Any, Any]):
         names = {place: before[place[0]].outvars[place[1]] for place in loop.carried}
 
         def step(carry: list[Any], own: list[Any]) -> tuple[list[Any], list[Any]]:
-            inner = _Values(self)
+            inner = Values(self)
             inner.update(zip(names.values(), carry, strict=True))
             given = dict(zip(loop.varying, own, strict=True))
             for number, one in enumerate(body):
