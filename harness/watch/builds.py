@@ -300,18 +300,13 @@ def _entry(caller: FrameType) -> tuple[Kind, FrameType]:
 
 
 def _in_ns(event: Event) -> Request:
-    def ns(seconds: float | None) -> int:
-        return round((seconds or 0.0) * 1e9)
-
+    times = ("request", "compile", "load", "write")
     return Request(
         event.module,
-        ns(event.request_s),
-        event.outcome,
-        event.key,
-        event.reason,
-        ns(event.compile_s),
-        ns(event.load_s),
-        ns(event.write_s),
-        event.entry_bytes or 0,
-        event.directory,
+        outcome=event.outcome,
+        key=event.key,
+        reason=event.reason,
+        entry_bytes=event.entry_bytes or 0,
+        directory=event.directory,
+        **{f"{name}_ns": round((getattr(event, f"{name}_s") or 0.0) * 1e9) for name in times},
     )

@@ -76,29 +76,18 @@ class KeyParts:
                 parts.keep(accelerator_part(sha256), lambda: _accelerator(devices))
 
 
-def text_part(sha256: str) -> str:
-    """Return the name of the part that holds a computation's text without locations."""
-    return f"{sha256}.mlir"
+text_part = "{}.mlir".format
+located_part = "{}.located.mlir".format
+"""Return the part's name, by hash: of a computation's text, without and with locations."""
 
+fields_part = "{}.json".format
+"""Of the part with the fields of compile options."""
 
-def located_part(sha256: str) -> str:
-    """Return the name of the part that holds a computation's text with locations."""
-    return f"{sha256}.located.mlir"
+accelerator_part = "{}.accelerator.json".format
+"""Of the part with what an accelerator's fingerprint is of."""
 
-
-def fields_part(sha256: str) -> str:
-    """Return the name of the part that holds the fields of compile options."""
-    return f"{sha256}.json"
-
-
-def accelerator_part(sha256: str) -> str:
-    """Return the name of the part that holds what an accelerator's fingerprint is of."""
-    return f"{sha256}.accelerator.json"
-
-
-def settings_part(sha256: str) -> str:
-    """Return the name of the part that holds JAX's settings at a request."""
-    return f"{sha256}.settings.json"
+settings_part = "{}.settings.json".format
+"""Of the part with JAX's settings at a request."""
 
 
 def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:

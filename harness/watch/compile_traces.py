@@ -69,13 +69,8 @@ class CompileTraces(Replacements):
 
     def _begin(self) -> str:
         """Start JAX's profiler, and return where it writes; it fails where the program uses it."""
-        profiler = jax_names.public().profiler
-        options = profiler.ProfileOptions()
-        options.python_tracer_level = 0
-        options.host_tracer_level = 3
-        options.enable_hlo_proto = False
         place = os.path.join(self.folder, f".{os.getpid()}-{clock()}")
-        profiler.start_trace(place, profiler_options=options)
+        jax_names.trace_compiles(place)
         return place
 
     def _end(self, place: str, begin: int, middle: int, made: Any) -> None:

@@ -259,12 +259,12 @@ class Describer:
             if options is None:
                 if len(self._options) > _MOST_KEPT:
                     self._options.clear()
-                options = signatures.jit_options(visit.info, signatures.JIT_OPTIONS)
+                options = signatures.jit_options(visit.info)
                 self._options[number] = options
         elif link is not None:
             options = link.jit
         else:
-            options = signatures.jit_options(visit.how or {}, signatures.LOWERED_WITH)
+            options = signatures.jit_options(visit.how or {})
         more = {}
         if visit.how is not None and any(visit.how.get("donated_invars", ())):
             jaxpr = visit.how.get("jaxpr")

@@ -16,6 +16,7 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ class Name:
     attribute: str
     arguments: tuple[str, ...] = ()
     """Those that are looked at, by name."""
-    some_releases: Mapping[str, str] | None = None
-    """Arguments that only some releases have, and which."""
     needs: str = ""
     """An attribute of the module without which JAX does not use the function."""
 
@@ -57,10 +56,9 @@ BUILDS = {
 REQUESTS = {
     "compile_or_get_cached": Name("compiler", "compile_or_get_cached", ("backend", "computation")),
     "backend_compile": Name("compiler", "backend_compile_and_load"),
-    # Programs with host callbacks were not written; since 0.11.0 they are cached like any other.
-    "cache_write": Name(
-        "compiler", "_cache_write", ("cache_key", "compile_time_secs"), {"host_callbacks": "0.10"}
-    ),
+    # Up to 0.10 it has `host_callbacks`: programs with such were not written. Since 0.11.0 they are
+    # cached like any other.
+    "cache_write": Name("compiler", "_cache_write", ("cache_key", "compile_time_secs")),
     "is_cache_used": Name("compilation_cache", "is_cache_used", ("backend",)),
     "get_executable": Name("compilation_cache", "get_executable_and_time", ("cache_key",)),
     "put_executable": Name(
@@ -240,6 +238,19 @@ def unlisten(on_duration: Callable[..., None], on_event: Callable[..., None] | N
     if on_event is not None:
         with contextlib.suppress(AssertionError, ValueError):
             monitoring.unregister_event_listener(on_event)
+
+
+def trace_compiles(folder: Path | str) -> None:
+    """Have JAX's profiler write XLA's own events into a folder, and none of Python's, until ended.
+
+    It raises where another profiler is at work.
+    """
+    profiler = public().profiler
+    options = profiler.ProfileOptions()
+    options.python_tracer_level = 0
+    options.host_tracer_level = 3
+    options.enable_hlo_proto = False
+    profiler.start_trace(folder, profiler_options=options)
 
 
 # --- where JAX is, and what is set ----------------------------------------------------------------

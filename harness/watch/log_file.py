@@ -43,11 +43,11 @@ class _AppendedFile:
     _identity = (0, 0)
 
     def _keep(self, descriptor: int) -> None:
-        try:
-            from fcntl import F_DUPFD_CLOEXEC, fcntl  # not everywhere
+        from fcntl import F_DUPFD_CLOEXEC, fcntl  # only once there is a file
 
+        try:
             high = fcntl(descriptor, F_DUPFD_CLOEXEC, HIGH)
-        except (ImportError, OSError):  # fewer are allowed: it stays where it is
+        except OSError:  # fewer are allowed: it stays where it is
             high = descriptor
         else:
             os.close(descriptor)
@@ -190,8 +190,7 @@ class LogFile(_AppendedFile):
 
     def _room(self, wanted: int) -> int:
         """Return how much may be written: more brings a signal, which is ignored by default."""
-        number = getattr(_signal, "SIGXFSZ", None)
-        if number is None or _signal.getsignal(number) == _signal.SIG_IGN:
+        if _signal.getsignal(_signal.SIGXFSZ) == _signal.SIG_IGN:
             return wanted
         from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit  # seldom needed
 

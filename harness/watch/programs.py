@@ -120,9 +120,9 @@ def _hand_on() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
 
     if _in_the_main_thread():
         for name in (*HANDED_ON, *FROM_THE_TERMINAL):
-            number = getattr(signal, name, None)
+            number = signal.Signals[name]
             # What is ignored here (nohup) is ignored in the program, which inherits that.
-            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+            if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, handle)
     try:
         yield hand_to
@@ -140,7 +140,7 @@ def _end_of(process: subprocess.Popen[bytes]) -> int:
 
     `Popen.wait` may be about to block when a signal comes, and handles it when the next one does.
     """
-    if not _in_the_main_thread() or not hasattr(signal, "SIGCHLD"):
+    if not _in_the_main_thread():
         return process.wait()
     came, comes = os.pipe()
     os.set_blocking(came, False)

@@ -145,7 +145,7 @@ _held: list[Any] = []
 
 def _hook_forks() -> None:
     global _forks_are_seen
-    if not _forks_are_seen and hasattr(os, "register_at_fork"):
+    if not _forks_are_seen:
         _forks_are_seen = True
         os.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork, after_in_child=_in_child

@@ -11,34 +11,13 @@ from harness.watch.events import Leaf
 from harness.watch.jax_names import array_type, public
 from harness.watch.structures import structure_text
 
-JIT_OPTIONS = (
-    "donate_argnums",
-    "donate_argnames",
-    "static_argnums",
-    "static_argnames",
-    "in_shardings_leaves",
-    "out_shardings_leaves",
-    "in_layouts_leaves",
-    "out_layouts_leaves",
-    "device",
-    "backend",
-    "keep_unused",
-    "inline",
-    "compiler_options_kvs",
+_OPTIONS = (
+    *("donate_argnums", "donate_argnames", "static_argnums", "static_argnames"),
+    *("in_shardings_leaves", "out_shardings_leaves", "in_layouts_leaves", "out_layouts_leaves"),
+    *("in_shardings", "out_shardings", "in_layouts", "out_layouts"),
+    *("device", "backend", "keep_unused", "inline", "compiler_options_kvs"),
 )
-"""Fields of JAX's own record of what `jax.jit` was given."""
-
-LOWERED_WITH = (
-    "in_shardings",
-    "out_shardings",
-    "in_layouts",
-    "out_layouts",
-    "keep_unused",
-    "inline",
-    "compiler_options_kvs",
-    "lowering_platforms",
-)
-"""The same as JAX hands it on to lowering, of a program without a Python function."""
+"""Fields of JAX's own record of what `jax.jit` was given, and of what it hands on to lowering."""
 
 _MOST_TEXTS = 5_000
 
@@ -230,10 +209,10 @@ def flattened(
     return tree_text(signature, tree, static_positions), found
 
 
-def jit_options(options: Any, names: Sequence[str]) -> dict[str, str]:
+def jit_options(options: Any) -> dict[str, str]:
     """Return what `jax.jit` was given, where it is not the default."""
     shown = {}
-    for name in names:
+    for name in _OPTIONS:
         value = options.get(name) if isinstance(options, dict) else getattr(options, name, None)
         if value is None or value is False or value == ():
             continue

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import inspect
 import re
 import subprocess
 import sys
@@ -51,16 +50,6 @@ def test_it_needs_the_standard_library_alone():
     assert {top for top in tops - known if not top.startswith("_sys")} == set()
     rooms = {".".join(name.split(".")[:2]) for name in names if name.startswith("harness.")}
     assert rooms == {"harness.watch", "harness.errors"}
-
-
-def test_what_is_said_of_releases_holds_for_this_one():
-    release = ".".join(jax_names.version().split(".")[:2])
-    for names in (jax_names.BUILDS, jax_names.REQUESTS):
-        points = jax_names.points(names, "test", HarnessError)
-        for role, name in names.items():
-            for argument, releases in (name.some_releases or {}).items():
-                there = argument in inspect.signature(points[role].function).parameters
-                assert there == (release in releases.split()), f"{role}: {argument}"
 
 
 @pytest.mark.parametrize("table", [jax_names.DURATIONS, jax_names.CACHE_EVENTS])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.program.compiler.tree import CompileEvent
-from harness.watch.jax_names import public
+from harness.watch.jax_names import public, trace_compiles
 from harness.watch.temporary import temporary_folder
 
 _PLANE = "/host:CPU"
@@ -32,21 +32,16 @@ def recorded(step: Callable[[], object]) -> list[CompileEvent]:
     Raises:
         Untraceable: another profiler is at work, or none can be started.
     """
-    profiler = public().profiler
-    options = profiler.ProfileOptions()
-    options.python_tracer_level = 0
-    options.host_tracer_level = 3
-    options.enable_hlo_proto = False
     with temporary_folder() as folder:
         try:
-            profiler.start_trace(folder, profiler_options=options)
+            trace_compiles(folder)
         except Exception as error:  # RuntimeError, and what a plugin raises
             raise Untraceable(f"JAX's profiler does not start: {error}") from error
         try:
             with _quiet():
                 step()
         finally:
-            profiler.stop_trace()
+            public().profiler.stop_trace()
         files = glob.glob(os.path.join(folder, "**", "*.xplane.pb"), recursive=True)
         if not files:
             raise Untraceable("JAX's profiler wrote no file of what it saw")

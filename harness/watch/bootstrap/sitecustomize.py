@@ -103,8 +103,7 @@ def _begin_profile(folder: str) -> Callable[[int, int], None]:
     log_file = _load_log_file()
     file = log_file.LogFile(folder)
     file.begin("command")
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=file.after_fork)
+    os.register_at_fork(after_in_child=file.after_fork)
     session: Any = None
     failures: tuple[str, ...] = ()
 
