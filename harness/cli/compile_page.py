@@ -16,7 +16,7 @@ from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import Inside, PassBranch, Remedy
 from harness.program.compiler.tree import REST
-from harness.records.units import seconds_text
+from harness.records.units import seconds_text, share_text
 
 _Branch = TypeVar("_Branch", PassBranch, CallBranch)
 
@@ -59,18 +59,13 @@ def _answer(inside: Inside) -> str:
     )
     said = f"compiled in {seconds_text(inside.wall_s)}"
     if most is not None:
-        said += (
-            f", {_percent(most.wall_s / inside.wall_s)} of it {_group_text(most.name, most.part)}"
-        )
-    return f"{said}. {_percent(inside.covered)} of the time is in events that XLA names."
+        share = share_text(most.wall_s, inside.wall_s)
+        said += f", {share} of it {_group_text(most.name, most.part)}"
+    return f"{said}. {share_text(inside.covered, 1.0)} of the time is in events that XLA names."
 
 
 def _group_text(name: str, part: str) -> str:
     return f"{name}: {part}" if part else name
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.0f} %" if share >= 0.0095 else f"{share * 100:.1f} %"
 
 
 def _remedy(remedy: Remedy, inside: Inside) -> str:
@@ -79,14 +74,16 @@ def _remedy(remedy: Remedy, inside: Inside) -> str:
     said = f"{line_text(file, int(number))} {name}: {remedy.cause}" if file else remedy.cause
     said = said[0].upper() + said[1:] if not file else said
     if remedy.cost_s is not None:
-        share = _percent(remedy.cost_s / inside.wall_s)
+        share = share_text(remedy.cost_s, inside.wall_s)
         said += f", {seconds_text(remedy.cost_s)} of the compile ({share})"
     said += f". Remedy: {remedy.advice}"
     if remedy.saved_s is not None:
-        part = remedy.saved_s / inside.wall_s
-        saved = f"tried: it saves {seconds_text(remedy.saved_s)} ({_percent(part)}) or more"
-        nothing = "tried, as far as the program can be rewritten by itself: it saves nothing here"
-        said += f"; {saved if part > LEAST_SAVED else nothing}"
+        said += "; tried"
+        if remedy.saved_s > LEAST_SAVED * inside.wall_s:
+            share = share_text(remedy.saved_s, inside.wall_s)
+            said += f": it saves {seconds_text(remedy.saved_s)} ({share}) or more"
+        else:
+            said += ", as far as the program can be rewritten by itself: it saves nothing here"
     return f"{said}."
 
 
@@ -96,11 +93,11 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
         first = next(iter(callers.lines(stage)), None)
         most = ""
         if first is not None:
-            share = _percent(first.own_calls / stage.calls)
+            share = share_text(first.own_calls, stage.calls)
             most = f"{first.name}, {line_text(first.file, first.line)}: {share} of the calls"
         rows.append((stage.name, f"{stage.calls:,}", seconds_text(stage.wall_s), most))
     group = max(inside.groups, key=lambda one: one.wall_s)
-    share = _percent(group.wall_s / inside.wall_s)
+    share = share_text(group.wall_s, inside.wall_s)
     most = f"{_group_text(group.name, group.part)}: {share} of the time"
     rows.append(("compile", "", seconds_text(inside.wall_s), most))
     return TextTable(
@@ -154,7 +151,7 @@ _FIGURES = ("calls", "share", "own", "time", "own time")
 def _figures(one: CallBranch | callers.CallSum, stage: CallBranch) -> tuple[str, ...]:
     return (
         f"{one.calls:,}",
-        _percent(one.calls / stage.calls),
+        share_text(one.calls, stage.calls),
         f"{one.own_calls:,}",
         seconds_text(one.wall_s),
         seconds_text(one.own_wall_s),
@@ -166,7 +163,7 @@ def _groups(inside: Inside) -> TextTable:
         {
             "group": _group_text(one.name, one.part),
             "wall": seconds_text(one.wall_s),
-            "share": _percent(one.wall_s / inside.wall_s),
+            "share": share_text(one.wall_s, inside.wall_s),
             "threads": seconds_text(one.threads_s),
         }
         for one in inside.groups
@@ -180,7 +177,7 @@ def _passes(inside: Inside, depth: int, least: float) -> TextTable:
         {
             "pass": name,
             "wall": seconds_text(one.wall_s),
-            "share": _percent(one.wall_s / inside.wall_s),
+            "share": share_text(one.wall_s, inside.wall_s),
             "own": seconds_text(one.own_wall_s),
             "threads": seconds_text(one.threads_s),
         }
@@ -249,7 +246,7 @@ def growth_page(
         if one.kind != "stage" and one.most >= 0.05 * whole.most and (one.low or 0) > 1
     ]
     for one in faster[:MOST_FAST]:
-        share = _percent(one.most / whole.most)
+        share = share_text(one.most, whole.most)
         yield f"`{one.name}`: {one.sentence(axis)}; {share} of the compile at {values[-1]}."
     counts = [one for one in grown if one.kind == "count" and (one.each or 0) > 0]
     for one in counts:

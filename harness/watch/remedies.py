@@ -83,11 +83,9 @@ class Remedied:
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """Be the jitted function in all else."""
         return getattr(self.__wrapped__, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Be a method where a class has it."""
         return self if instance is None else functools.partial(self, instance)
 
     def _changed(self, name: str, value: Any) -> Any:

@@ -110,10 +110,7 @@ def follow(file: LogFile, imported: tuple[int, int], own_ns: int) -> None:
     """Go on with the file that `bootstrap/sitecustomize.py` began, now that JAX is there."""
     global _followed
     began = clock()
-    try:
-        sample_ms = float(os.environ.get(SAMPLE_VARIABLE, INTERVAL_MS))
-    except ValueError:
-        sample_ms = INTERVAL_MS
+    sample_ms = float(os.environ.get(SAMPLE_VARIABLE, INTERVAL_MS))
     output = Writer(None, file=file)
     output.write(_imported(*imported))
     start(output, "command", sample_ms)

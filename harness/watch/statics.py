@@ -125,9 +125,7 @@ def _fields(value: Any) -> tuple[str, ...]:
     """Return the fields that are compared where a value is; none where it is compared otherwise."""
     kind: Any = type(value)
     if isinstance(value, tuple):
-        return (
-            tuple(kind._fields) if kind.__eq__ is tuple.__eq__ and hasattr(kind, "_fields") else ()
-        )
+        return tuple(getattr(kind, "_fields", ())) if kind.__eq__ is tuple.__eq__ else ()
     fields = getattr(kind, "__dataclass_fields__", None)
     equal = getattr(kind.__eq__, "__code__", None)
     if not fields or equal is None or not equal.co_filename.startswith("<"):  # one of its own

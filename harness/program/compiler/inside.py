@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -140,10 +140,7 @@ def kernels(root: EventNode, hlo: str) -> list[Kernel]:
                 sum(one.wall_ns for one in inside) / 1e9,
                 sum(one.busy_ns for one in inside) / 1e9,
                 node.event.operations,
-                place.op_name,
-                place.function,
-                place.file,
-                place.line,
+                *place,
             )
         )
     return sorted(found, key=lambda kernel: -kernel.wall_s)
@@ -170,23 +167,24 @@ def _branch(nodes: Sequence[EventNode]) -> PassBranch:
     for node in nodes:
         for child in node.children:
             children[name_of(child)].append(child)
+    own = sum(node.wall_ns for node in nodes) / 1e9
+    threads = sum(node.busy_ns for node in nodes) / 1e9
     if len(children) == 1 and name_of(nodes[0]) in children:  # a pass and its own pipeline
         [same] = children.values()
         merged = _branch(same)
-        merged.wall_s += sum(node.wall_ns for node in nodes) / 1e9
-        merged.own_wall_s += sum(node.wall_ns for node in nodes) / 1e9
-        merged.threads_s += sum(node.busy_ns for node in nodes) / 1e9
+        merged.wall_s += own
+        merged.own_wall_s += own
+        merged.threads_s += threads
         merged.count = len(nodes)
         return merged
     inside = sorted(map(_branch, children.values()), key=lambda one: -one.wall_s)
-    own = sum(node.wall_ns for node in nodes) / 1e9
     return PassBranch(
         name_of(nodes[0]),
         nodes[0].group,
         len(nodes),
         own + sum(one.wall_s for one in inside),
         own,
-        sum(node.busy_ns for node in nodes) / 1e9 + sum(one.threads_s for one in inside),
+        threads + sum(one.threads_s for one in inside),
         inside,
     )
 
@@ -206,8 +204,7 @@ _OLD_PLACE = re.compile(r'source_file="((?:[^"\\]|\\.)*)".*?source_line=(\d+)')
 _FIELD = re.compile(r"(\w+)=(\d+)")
 
 
-@dataclass(frozen=True)
-class SourceLine:
+class SourceLine(NamedTuple):
     """Where an instruction comes from; "" and 0 where its metadata does not say.
 
     A fusion without metadata comes from where most of what is fused in it does.

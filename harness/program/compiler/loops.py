@@ -17,6 +17,8 @@ LEAST_TURNS = 8
 """Fewer turns are no loop."""
 
 _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+_LOOPS = ast.For | ast.AsyncFor | ast.While
+_COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 _Place = tuple[str, str, int]
 """Function, file and line."""
@@ -168,16 +170,9 @@ def _loops(file: str) -> list[tuple[int, int, int]]:
         return []
     found = []
     for node in ast.walk(tree):
-        match node:
-            case (
-                ast.For()
-                | ast.AsyncFor()
-                | ast.While()
-                | ast.FunctionDef()
-                | ast.AsyncFunctionDef()
-            ):
-                begin = 0 if isinstance(node, _FUNCTIONS) else node.lineno
-                found.append((node.body[0].lineno, node.body[-1].end_lineno or 0, begin))
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                found.append((node.lineno, node.end_lineno or 0, node.lineno))
+        if isinstance(node, _FUNCTIONS | _LOOPS):
+            begin = 0 if isinstance(node, _FUNCTIONS) else node.lineno
+            found.append((node.body[0].lineno, node.body[-1].end_lineno or 0, begin))
+        elif isinstance(node, _COMPREHENSIONS):
+            found.append((node.lineno, node.end_lineno or 0, node.lineno))
     return found

@@ -11,14 +11,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from harness.program.compiler.tree import CompileEvent
 from harness.watch.jax_names import public, trace_compiles
 from harness.watch.temporary import temporary_folder
 
 _PLANE = "/host:CPU"
 _WAIT_S = 0.05
-_BUSY_TICKS = 3
-"""Of 10 ms, in `_WAIT_S`: what runs when nothing is to be done."""
+_SPINS_S = 0.025
+"""Of `_WAIT_S`, in ticks of 10 ms: what runs when nothing is to be done."""
 _NOISE = ("ThreadpoolListener::", "MutexLock")
 
 
@@ -95,15 +97,15 @@ def _quiet() -> Iterator[None]:
     One of libtpu's spins while it is traced (0.0.40), which on two cores made a compile take twice
     as long.
     """
-    if not hasattr(os, "SCHED_IDLE") or not os.path.isdir("/proc/self/task"):
+    if not hasattr(os, "SCHED_IDLE"):
         yield
         return
-    before = _ticks()
+    before = _busy_s()
     time.sleep(_WAIT_S)
     spinning = [
         task
-        for task, ticks in _ticks().items()
-        if ticks - before.get(task, 0) >= _BUSY_TICKS and task != os.getpid()
+        for task, busy_s in _busy_s().items()
+        if busy_s - before.get(task, 0.0) > _SPINS_S and task != os.getpid()
     ]
     _schedule(spinning, os.SCHED_IDLE)
     try:
@@ -120,14 +122,6 @@ def _schedule(tasks: list[int], policy: int) -> None:
             continue
 
 
-def _ticks() -> dict[int, int]:
-    """Return the CPU time of each of this process's threads, in ticks."""
-    found = {}
-    for task in os.listdir("/proc/self/task"):
-        try:
-            text = Path("/proc/self/task", task, "stat").read_text()
-        except OSError:  # it has ended
-            continue
-        fields = text.rpartition(")")[2].split()
-        found[int(task)] = int(fields[11]) + int(fields[12])
-    return found
+def _busy_s() -> dict[int, float]:
+    """Return the CPU time of each of this process's threads."""
+    return {one.id: one.user_time + one.system_time for one in psutil.Process().threads()}
