@@ -10,12 +10,10 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import filelock
 
@@ -35,26 +33,16 @@ class UnusableCacheError(HarnessError):
     exit_code = ExitCode.UNUSABLE
 
 
-@dataclass(frozen=True, slots=True)
-class CacheFile:
-    """What the file system says of one name in a cache directory; times in nanoseconds since 1970.
+class RemoteFile(NamedTuple):
+    """What a bucket says of a file, as `os.stat` would: it knows no more than size and time."""
 
-    A bucket knows no modes, owners or times of last access: these are None there.
-    """
-
-    name: str
-    size_bytes: int
-    mtime_ns: int
-    atime_ns: int | None = None
-    mode: int | None = None
-    inode: int | None = None
-    owner: int | None = None
-    group: int | None = None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is an ordinary file, so that opening it cannot block."""
-        return self.mode is None or stat.S_ISREG(self.mode)
+    st_size: int
+    st_mtime_ns: int
+    st_atime_ns: None = None
+    st_mode: None = None
+    st_ino: None = None
+    st_uid: None = None
+    st_gid: None = None
 
 
 class LocalDirectory:
@@ -79,22 +67,19 @@ class LocalDirectory:
             "owner for `chmod u+rx,g+rx`, or run as the user whose programs use it."
         )
 
-    def look(self, name: str) -> CacheFile:
+    def look(self, name: str) -> os.stat_result:
         """What is known of one file; raises FileNotFoundError if it has vanished.
 
         A link that leads nowhere is there: it is described as the link that it is.
         """
         place = f"{self.where}/{name}"  # joining paths takes longer than looking
         try:
-            seen = os.stat(place)
+            return os.stat(place)
         except OSError:
             try:
-                seen = os.lstat(place)
+                return os.lstat(place)
             except PermissionError as error:
                 raise self._refused("entered", error) from None
-        times_ns = seen.st_mtime_ns, seen.st_atime_ns
-        who = seen.st_mode, seen.st_ino, seen.st_uid, seen.st_gid
-        return CacheFile(name, seen.st_size, *times_ns, *who)
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading, without leaving a trace where that is allowed."""
@@ -129,11 +114,11 @@ class RemoteDirectory:
             "check the bucket's name and that this account may list it."
         )
 
-    def look(self, name: str) -> CacheFile:
+    def look(self, name: str) -> RemoteFile:
         """What is known of one file; raises FileNotFoundError if it has vanished."""
         with _told(self.where):
             seen = (self.path / name).stat()
-        return CacheFile(name, int(seen.length), int(float(seen.mtime or 0) * 1e9))
+        return RemoteFile(int(seen.length), int(float(seen.mtime or 0) * 1e9))
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading."""

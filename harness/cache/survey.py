@@ -19,7 +19,6 @@ from harness.cache.directory import (
     ATIME_SUFFIX,
     CACHE_SUFFIX,
     LOCK_FILE,
-    CacheFile,
     Directory,
     LocalDirectory,
 )
@@ -128,9 +127,9 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
 def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
     read_at = time.time()
     file = directory.look(name + CACHE_SUFFIX)  # opening it may change its time of last access
-    contents = _contents(directory, file)
+    contents = _contents(directory, name, file.st_mode)
     matched = NAME.fullmatch(name)
-    used_ns, slack_ns = file.atime_ns, 0
+    used_ns, slack_ns = file.st_atime_ns, 0
     source: Source = "unknown" if used_ns is None else "file-system"
     if name + ATIME_SUFFIX in present:
         try:
@@ -143,29 +142,29 @@ def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
         name=name,
         module=matched["module"] if matched else name,
         key=matched["key"] if matched else "",
-        size_bytes=file.size_bytes,
-        written_at=file.mtime_ns / 1e9,
+        size_bytes=file.st_size,
+        written_at=file.st_mtime_ns / 1e9,
         used_at=None if used_ns is None else used_ns / 1e9,
         used_source=source,
         # A write sets both times of a file, and the usual mount options (relatime) let the first
         # read after a write through.
-        never_read=None if used_ns is None else used_ns <= file.mtime_ns + slack_ns,
+        never_read=None if used_ns is None else used_ns <= file.st_mtime_ns + slack_ns,
         contents=contents,
         used_ns=used_ns,
-        written_ns=file.mtime_ns,
-        inode=file.inode,
-        mode=file.mode,
-        owner=file.owner,
-        group=file.group,
+        written_ns=file.st_mtime_ns,
+        inode=file.st_ino,
+        mode=file.st_mode,
+        owner=file.st_uid,
+        group=file.st_gid,
         read_at=read_at,
     )
 
 
-def _contents(directory: Directory, file: CacheFile) -> Contents:
-    if not file.is_plain:
+def _contents(directory: Directory, name: str, mode: int | None) -> Contents:
+    if mode is not None and not stat.S_ISREG(mode):  # opening it might block
         return Contents("unreadable", "it is not an ordinary file")
     try:
-        with directory.open(file.name) as opened:
+        with directory.open(name + CACHE_SUFFIX) as opened:
             return read_contents(opened)
     except FileNotFoundError:
         raise

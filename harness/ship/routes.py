@@ -28,7 +28,6 @@ from harness.ship import cases
 from harness.watch import evidence
 from harness.watch.temporary import temporary_folder
 
-BUILD = "harness.ship.programs"
 START = "harness.ship.route_child"
 
 STEPS = ("process", "import", "backend", "program", "trace", "lower", "compile", "run")
@@ -231,7 +230,7 @@ class _Declared(RoutesInTurns):
 
     def make(self) -> tuple[dict[str, int], dict[str, str]]:
         self.job = {**cases.job(self.workload, [self.case]), "folder": str(self.folder)}
-        built = self._ask(BUILD, None)
+        built = self._ask("harness.ship.programs", None)
         if "reason" in built:
             raise UsageError(
                 f"{name_of(self.workload)}: what is shipped takes arrays and numbers as inputs, "

@@ -16,8 +16,6 @@ from harness.errors import UsageError
 from harness.records import environment
 from harness.ship import cases
 
-CHILD = "harness.ship.symbolic_child"
-
 
 class Size(msgspec.Struct, frozen=True):
     """What one size took in one process, in seconds by stage."""
@@ -92,7 +90,9 @@ def compare(
     while len(answers) < processes and not any("reason" in answer for answer in answers):
         announce(f"process {len(answers) + 1} of {processes}: one export for every {axis}")
         job["seed"] = order.randrange(2**31)
-        answers.append(ask(CHILD, job, variables, workload.timeout_s * len(chosen)))
+        answers.append(
+            ask("harness.ship.symbolic_child", job, variables, workload.timeout_s * len(chosen))
+        )
     first = answers[0]
     return SymbolicReport(
         workload=name_of(workload),
