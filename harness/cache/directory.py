@@ -139,8 +139,9 @@ def _told(where: str) -> Iterator[None]:
         raise
     except ImportError as error:
         raise UsageError(
-            f"{where} needs another library to be read: {error}. Install it (gcsfs for gs://, s3fs "
-            "for s3://), or copy the directory here and give the copy's path."
+            f"{where} needs another library to be read: {error}. Install it (for JAX as well: "
+            "`pip install 'etils[epath]'`, and gcsfs for gs://, s3fs for s3://), or copy the "
+            "directory here and give the copy's path."
         ) from None
     except Exception as error:
         raise UnusableCacheError(
@@ -162,21 +163,13 @@ def open_directory(where: str) -> Directory:
     where = where.removeprefix("file://")
     if not where:
         raise UsageError("DIR is empty. Give the directory that jax_compilation_cache_dir names.")
-    if "://" not in where:
-        directory: Directory = LocalDirectory(Path(where))
-    else:
-        try:
-            # The same library as JAX's own code takes, so that both see the same files.
-            epath = importlib.import_module("etils.epath")
-        except ImportError:
-            raise UsageError(
-                f"{where} is not on this machine, and the library that reads it is missing. "
-                "Install it with `pip install 'etils[epath]'` (and gcsfs for gs://, s3fs for "
-                "s3://), or copy the directory here and give the copy's path. JAX itself needs "
-                "the same library for such a directory."
-            ) from None
+    if "://" in where:
         with _told(where):
-            directory = RemoteDirectory(where, epath.Path(where))
+            # The same library as JAX's own code takes, so that both see the same files.
+            path = importlib.import_module("etils.epath").Path(where)
+        directory: Directory = RemoteDirectory(where, path)
+    else:
+        directory = LocalDirectory(Path(where))
     directory.names()
     return directory
 

@@ -157,8 +157,8 @@ def _gone(pair: RequestPair) -> str:
         for event in run.events:
             if pair.b.key in event.evicted and pair.a.at_s <= event.at_s <= pair.b.at_s:
                 return f"the {which} run evicted it, to make room for {event.module} under its cap."
-    caps = pair.settings("jax_compilation_cache_max_size")
-    if caps == ("-1", "-1"):
+    caps = [one.get("jax_compilation_cache_max_size", "") for one in pair.settings()]
+    if caps == ["-1", "-1"]:
         return "removed, or evicted by another program; neither run has a size cap."
     others = "neither run evicted it" if any(caps) else "these ledgers are too old to tell"
     return f"evicted by another program, or removed; {others}."

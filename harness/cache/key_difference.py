@@ -42,14 +42,9 @@ class RequestPair:
         one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
         return None if one is None or other is None else (one, other)
 
-    def settings(self, name: str) -> tuple[str, str]:
-        """Return a setting of JAX in both runs; empty where it is not known."""
-        old, new = self._settings()
-        return old.get(name, ""), new.get(name, "")
-
     def changed_settings(self) -> Causes:
         """Say which of JAX's settings, that may change a program, were others."""
-        old, new = self._settings()
+        old, new = self.settings()
         return tuple(
             f"{name} was {old[name]}, is {new[name]}"
             for name in old
@@ -57,7 +52,8 @@ class RequestPair:
             if name in new and old[name] != new[name]
         )
 
-    def _settings(self) -> tuple[dict[str, str], dict[str, str]]:
+    def settings(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the settings of JAX in both runs; none where one of them is not known."""
         texts = self.kept(keys.settings_part, self.a.settings, self.b.settings)
         return (json.loads(texts[0]), json.loads(texts[1])) if texts else ({}, {})
 
