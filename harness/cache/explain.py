@@ -2,26 +2,72 @@
 
 Modules are matched by key, then by name in order of appearance, then by a computation that is
 equal up to the module's name. Only the first event of a key in a run counts: the one that decided.
+Of two keys that differ it is said which parts do, what each should be called, and its lines.
 """
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from harness.cache import key_parts
-from harness.cache.key_difference import (
-    ComponentDifference,
-    RequestPair,
-    components,
-    differences,
-    told,
-)
 from harness.watch import cache_keys as keys
 from harness.watch import ledger_events as reasons
-from harness.watch.ledger_events import Event, Requests, reason_text
+from harness.watch.ledger_events import Component, Event, Requests, reason_text
 
 Status = Literal["hit", "same key, no hit", "key changed", "only in A", "only in B"]
+Causes = tuple[str, ...]
+Lines = tuple[str, ...]
+
+XLA_FLAGS, JAXLIB = "XLA flags", "jax_lib version"
+LABELS = {JAXLIB: "jaxlib", "backend version": "platform", XLA_FLAGS: "xla_flags"}
+"""What this project calls JAX's components, where JAX's own name is not one word."""
+
+
+@dataclass(frozen=True)
+class ComponentDifference:
+    """One component that differs: what a reader should call it, and the lines that show it."""
+
+    component: str
+    causes: Causes
+    lines: Lines
+
+
+@dataclass(frozen=True)
+class RequestPair:
+    """The event of a module in each run."""
+
+    a: Event
+    b: Event
+    run_a: Requests
+    run_b: Requests
+
+    def kept(self, named: Callable[[str], str], a: str, b: str) -> tuple[str, str] | None:
+        """Return what the ledgers keep under two hashes; None where one of them lacks it."""
+        one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
+        return None if one is None or other is None else (one, other)
+
+    def changed_settings(self) -> Causes:
+        """Say which of JAX's settings, that may change a program, were others."""
+        old, new = self.settings()
+        return tuple(
+            f"{name} was {old[name]}, is {new[name]}"
+            for name in old
+            if name.startswith("jax_") and not name.startswith(_OF_THE_CACHE)
+            if name in new and old[name] != new[name]
+        )
+
+    def settings(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the settings of JAX in both runs; none where one of them is not known."""
+        texts = self.kept(keys.settings_part, self.a.settings, self.b.settings)
+        return (json.loads(texts[0]), json.loads(texts[1])) if texts else ({}, {})
+
+
+_OF_THE_CACHE = ("jax_compilation_cache", "jax_persistent_cache", "jax_enable_compilation_cache")
+"""Settings that change no program."""
 
 
 @dataclass(frozen=True)
@@ -162,3 +208,143 @@ def _gone(pair: RequestPair) -> str:
         return "removed, or evicted by another program; neither run has a size cap."
     others = "neither run evicted it" if any(caps) else "these ledgers are too old to tell"
     return f"evicted by another program, or removed; {others}."
+
+
+# Which parts of two keys differ
+
+
+def components(event: Event) -> dict[str, Component]:
+    """Return the components of a request's key by their names."""
+    return {component.name: component for component in event.components}
+
+
+def differences(pair: RequestPair) -> list[ComponentDifference]:
+    """Return the components that differ; of an upgrade, which changes others too, jaxlib alone."""
+    mine, yours = components(pair.a), components(pair.b)
+    found = []
+    for name in {**mine, **yours}:
+        if name not in mine or name not in yours:
+            line = f"only the {'second' if name in yours else 'first'} run's JAX hashes it"
+            found.append(ComponentDifference(LABELS.get(name, name), (), (line,)))
+        elif mine[name].sha256 != yours[name].sha256:
+            causes, lines = COMPARED.get(name, _values)(pair, mine[name], yours[name])
+            found.append(ComponentDifference(LABELS.get(name, name), causes, lines))
+    upgrades = [one for one in found if one.component == LABELS[JAXLIB]]
+    return upgrades or found
+
+
+def told(pair: RequestPair, found: list[ComponentDifference]) -> str:
+    """Say in a sentence what changed."""
+    if not pair.a.components or not pair.b.components:
+        return "The key changed; one of the ledgers holds no components to say which part."
+    if not found:
+        return "The key changed, and no captured component did: JAX hashes something unknown."
+    names = [one.component for one in found]
+    causes: list[str] = []
+    for cause in (cause for one in found for cause in one.causes):
+        # What a flag or a setting does to the compile options is no cause of its own.
+        if not any(cause.partition(",")[0] in said for said in causes):
+            causes.append(cause)
+    if names == [LABELS[JAXLIB]]:
+        return f"jaxlib {'; '.join(causes)}: every key is another one."
+    if {keys.COMPUTATION, keys.COMPILE_OPTIONS} & set(names):
+        causes += pair.changed_settings()
+    which = " and ".join(f"`{name}`" for name in names)
+    return f"{which} changed, the rest is equal{': ' if causes else ''}{'; '.join(causes)}."
+
+
+# How a component is compared: its causes, and the lines that show them
+
+
+def _values(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
+    removed, added = _removed_and_added(mine, yours)
+    lines = (*(f"- {value}" for value in removed), *(f"+ {value}" for value in added))
+    one = len(removed) == len(added) == 1
+    causes = (f"{removed[0]} became {added[0]}",) if one else ()
+    return causes, lines or ("the same values in another order or number",)
+
+
+def _flags(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
+    removed, added = _removed_and_added(mine, yours)
+    causes = [f"flag {value} was removed" for value in removed]
+    causes += [f"flag {value} was added" for value in added]
+    return tuple(causes), _values(pair, mine, yours)[1]
+
+
+def _removed_and_added(mine: Component, yours: Component) -> tuple[list[str], list[str]]:
+    removed = [value for value in mine.values if value not in yours.values]
+    return removed, [value for value in yours.values if value not in mine.values]
+
+
+def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
+    texts = pair.kept(keys.text_part, mine.sha256, yours.sha256)
+    if texts is None:
+        return (), ("the StableHLO text of one of the two is not there: FILE.parts is missing",)
+    if texts[0] != texts[1]:
+        return key_parts.program_causes(*texts), key_parts.diff(*texts)
+    settings = [pair.a.metadata_in_key, pair.b.metadata_in_key]
+    if any(settings):
+        cause = "source locations are in the key (jax_compilation_cache_include_metadata_in_key)"
+        if not all(settings):
+            return (cause,), (f"in the key: {settings[0]} -> {settings[1]}",)
+        located = pair.kept(keys.located_part, mine.sha256, yours.sha256) or ("", "")
+        return (cause,), key_parts.diff(*located)
+    if key_parts.ELIDED in texts[0]:
+        return ("a constant too large to be kept in the ledger changed",), ()
+    return (
+        "the text is equal, its serialised form is not (another jaxlib, or debug information "
+        "inside a kernel)",
+    ), ()
+
+
+def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
+    texts = pair.kept(keys.accelerator_part, mine.sha256, yours.sha256)
+    said = key_parts.accelerator_changes(*texts) if texts else ()
+    if not texts or not said:
+        return _values(pair, mine, yours)
+    old, new = (key_parts.Accelerator.read(text) for text in texts)
+    return said, (f"- {old}", f"+ {new}")
+
+
+_PATHS = ("xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file")
+"""Paths in the cache's directory. jax 0.10.2 hashes the first, on CPU as well; 0.11.0 and later
+only the second, which is set with jax_persistent_cache_enable_xla_caches=all."""
+
+_BY_SIZE = "xla_detailed_logging"
+"""JAX sets it for programs of ten operations and more."""
+
+
+def _options(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
+    texts = pair.kept(keys.fields_part, mine.sha256, yours.sha256)
+    if texts is None:
+        return (), ("the fields of one of the two are not there: FILE.parts is missing",)
+    changes = key_parts.option_changes(*texts)
+    if not changes:
+        return (), ("no field that JAX lets be read differs; the serialised bytes do",)
+    program, other = (components(event).get(keys.COMPUTATION) for event in (pair.a, pair.b))
+    causes = (
+        _of_the_path(change.field, pair.a.directory, pair.b.directory)
+        if change.field in _PATHS
+        else change.cause
+        for change in changes
+        if not (change.field == _BY_SIZE and program != other)
+    )
+    return tuple(filter(None, causes)), tuple(change.line for change in changes)
+
+
+def _of_the_path(field: str, a: str, b: str) -> str:
+    """Say why a path in the cache's directory, which is in the key, differs."""
+    if a == b:
+        return f"jax_persistent_cache_enable_xla_caches changed, and with it {field}"
+    same = bool(a and b) and os.path.realpath(a) == os.path.realpath(b)
+    how = "is named by another path" if same else "was moved"
+    return f"the cache's directory {how}, and {field} in it is in the key"
+
+
+COMPARED = {
+    keys.COMPUTATION: _computation,
+    keys.COMPILE_OPTIONS: _options,
+    keys.ACCELERATOR: _accelerator,
+    XLA_FLAGS: _flags,
+}
+"""How components are compared that are more than a few values."""
