@@ -83,16 +83,16 @@ class Manifest(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOut, ...] = ()
 
 
-class Unpacked(msgspec.Struct, frozen=True):
+class Unpacked(msgspec.Struct):
     """What came of unpacking.
 
     Attributes:
         left_out: What cannot be hit there, or is damaged.
     """
 
-    written: tuple[str, ...]
-    there: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
+    written: list[str] = []
+    there: list[str] = []
+    left_out: list[LeftOut] = []
 
 
 def pack(run: Requests, place: Path) -> Manifest:
@@ -178,9 +178,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
     """
     if not place.is_file():
         raise UsageError(f"There is no file {place}. Expected what `harness cache pack` wrote.")
-    written: list[str] = []
-    there: list[str] = []
-    left_out: list[LeftOut] = []
+    found = Unpacked()
     try:
         with zipfile.ZipFile(place) as whole:
             manifest = _manifest(whole)
@@ -192,22 +190,22 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
                 target = directory / (packed.name + CACHE_SUFFIX)
                 reason = _unfit(packed, directory, jaxlib)
                 if not reason and target.exists():
-                    there.append(packed.name)
+                    found.there.append(packed.name)
                     continue
                 reason = reason or _write(whole, packed, directory)
                 if reason:
-                    left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
+                    found.left_out.append(LeftOut(packed.name.rpartition("-")[0], reason))
                 else:
-                    written.append(packed.name)
+                    found.written.append(packed.name)
     except (*DAMAGED, KeyError, msgspec.DecodeError, OSError) as error:
         # EINVAL: an offset in it is before its beginning.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise UnusableCacheError(
-                f"{len(written)} entries were unpacked, then it failed: {error}. Mend that and "
-                "unpack again: what is there stays."
+                f"{len(found.written)} entries were unpacked, then it failed: {error}. Mend that "
+                "and unpack again: what is there stays."
             ) from None
         raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
-    return Unpacked(tuple(written), tuple(there), tuple(left_out))
+    return found
 
 
 def _manifest(whole: zipfile.ZipFile) -> Manifest:

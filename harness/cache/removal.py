@@ -6,6 +6,7 @@ all: a program that looks for it at that moment finds it whole, or not at all, a
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -80,7 +81,7 @@ def used_at(entry: Entry) -> float:
     return max(entry.used_at or 0.0, entry.written_at)
 
 
-class Moved(msgspec.Struct, frozen=True):
+class Moved(msgspec.Struct):
     """What one call moved.
 
     Attributes:
@@ -88,10 +89,10 @@ class Moved(msgspec.Struct, frozen=True):
         changed: Entries that were written anew after they were read: these were left alone.
     """
 
-    folder: str
-    names: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    folder: str = ""
+    names: list[str] = []
+    gone: list[str] = []
+    changed: list[str] = []
 
 
 def move_aside(directory: Path, entries: Iterable[Entry], prefix: str = QUARANTINE_PREFIX) -> Moved:
@@ -102,9 +103,7 @@ def move_aside(directory: Path, entries: Iterable[Entry], prefix: str = QUARANTI
 
     An entry that was written anew since it was read stays.
     """
-    moved: list[str] = []
-    gone: list[str] = []
-    changed: list[str] = []
+    moved = Moved()
     folder: Path | None = None
     with locked(directory):
         try:
@@ -114,40 +113,38 @@ def move_aside(directory: Path, entries: Iterable[Entry], prefix: str = QUARANTI
                     seen = os.stat(source)
                     now = seen.st_ino, seen.st_mtime_ns, seen.st_size
                     if now != (entry.inode, entry.written_ns, entry.size_bytes):
-                        changed.append(entry.name)
+                        moved.changed.append(entry.name)
                         continue
                     folder = folder or _new_folder(directory, prefix)
                     os.rename(source, folder / source.name)
-                    moved.append(entry.name)
+                    moved.names.append(entry.name)
                     used = directory / (entry.name + ATIME_SUFFIX)
                     os.rename(used, folder / used.name)
                 except FileNotFoundError:
-                    if entry.name not in moved[-1:]:  # only the time of use may be missing
-                        gone.append(entry.name)
+                    if entry.name not in moved.names[-1:]:  # only the time of use may be missing
+                        moved.gone.append(entry.name)
         except OSError as error:
-            into = f" to {folder}" if moved else ""
+            into = f" to {folder}" if moved.names else ""
             raise UnusableCacheError(
-                f"{len(moved)} entries of {directory} were moved{into}, then it failed: {error}. "
-                "Expected a directory that this user can write: run this as the user whose "
-                "programs fill it."
+                f"{len(moved.names)} entries of {directory} were moved{into}, then it failed: "
+                f"{error}. Expected a directory that this user can write: run this as the user "
+                "whose programs fill it."
             ) from None
         finally:
-            if folder is not None and not moved:
+            if folder is not None and not moved.names:
                 folder.rmdir()  # ours, and empty: another was faster, or the move was refused
-                folder = None
-    return Moved(str(folder or ""), tuple(moved), tuple(gone), tuple(changed))
+    moved.folder = str(folder) if moved.names else ""
+    return moved
 
 
 def _new_folder(directory: Path, prefix: str) -> Path:
-    stamp, number = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), 1
-    while True:
-        # Making it fails if it is there: no two share a folder, so no name meets another.
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    for number in itertools.count(1):
         folder = directory / (prefix + stamp + (f"-{number}" if number > 1 else ""))
-        try:
+        with contextlib.suppress(FileExistsError):  # no two share one, so no name meets another
             folder.mkdir()
-            return folder
-        except FileExistsError:
-            number += 1
+            break
+    return folder
 
 
 def remove(directory: Path, entries: Sequence[Entry]) -> Moved:

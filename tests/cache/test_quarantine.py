@@ -79,7 +79,7 @@ def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
     (directory / f"{first.name}-cache").write_bytes(b"another")
     (directory / f"{second.name}-cache").unlink()
     moved = removal.move_aside(directory, [first, second])
-    assert (moved.names, moved.changed, moved.gone) == ((), (first.name,), (second.name,))
+    assert (moved.names, moved.changed, moved.gone) == ([], [first.name], [second.name])
     assert moved.folder == ""
     assert not list(directory.glob("quarantine-*"))
 
