@@ -40,7 +40,7 @@ def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> No
     shown = [one for one in modules if everything or one.status != "hit"]
     hits = sum(one.status == "hit" for one in modules)
     parts: list[Part] = [Heading(f"{hits} of {counted(len(modules), 'module')} hit.")]
-    parts += [line for alike in _alike(shown) for line in _lines(alike)]
+    parts += _page(shown)
     for path, run in zip((a, b), runs, strict=True):
         keyless = [event for event in run.events if not event.key]
         if keyless:
@@ -51,20 +51,16 @@ def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> No
         raise Exit(ExitCode.NOTHING)
 
 
-def _alike(shown: Iterable[Explained]) -> Iterator[list[Explained]]:
-    """Yield modules together that have one verdict, as after an upgrade."""
-    groups: dict[Any, list[Explained]] = {}
+def _page(shown: Iterable[Explained]) -> Iterator[str]:
+    """Yield the lines of each verdict, with all modules that have it, as after an upgrade."""
+    alike: dict[Any, list[Explained]] = {}
     for one in shown:
-        renamed = one.a is not None and one.a.module != one.module
-        groups.setdefault((one.verdict, one.differences, renamed and one.module), []).append(one)
-    yield from groups.values()
-
-
-def _lines(alike: list[Explained]) -> Iterator[str]:
-    one, *others = alike
-    yield f"{some([each.module for each in alike], MOST_NAMES)}: {one.verdict}"
-    if not others and one.a is not None and one.b is not None and one.a.module != one.b.module:
-        yield f"    was {one.a.module}"
-    for difference in one.differences:
-        yield f"  {difference.component}"
-        yield from (f"    {line}" for line in difference.lines)
+        was = one.a.module if one.a is not None and one.a.module != one.module else ""
+        alike.setdefault((one.verdict, one.differences, was and one.module), []).append(one)
+    for (verdict, differences, renamed), every in alike.items():
+        yield f"{some([one.module for one in every], MOST_NAMES)}: {verdict}"
+        if renamed and every[0].a is not None:
+            yield f"    was {every[0].a.module}"
+        for difference in differences:
+            yield f"  {difference.component}"
+            yield from (f"    {line}" for line in difference.lines)
