@@ -87,13 +87,8 @@ class LocalDirectory:
 
 
 def _quiet(path: str, flags: int) -> int:
-    # Only Linux has it, and only a file's owner may ask for it.
-    silent = getattr(os, "O_NOATIME", 0)
-    if silent:
-        try:
-            return os.open(path, flags | silent)
-        except PermissionError:
-            pass
+    with suppress(PermissionError):  # only Linux has it, and only a file's owner may ask for it
+        return os.open(path, flags | getattr(os, "O_NOATIME", 0))
     return os.open(path, flags)
 
 
@@ -210,9 +205,8 @@ def locked(directory: Path) -> Iterator[None]:
     if not place.exists():
         yield
         return
-    lock = filelock.FileLock(place)
     try:
-        lock.acquire(timeout=LOCK_PATIENCE_S)
+        lock = filelock.FileLock(place).acquire(timeout=LOCK_PATIENCE_S)
     except OSError as error:  # filelock's own timeout is one
         held = isinstance(error, filelock.Timeout)
         said = f"another process held it for {LOCK_PATIENCE_S:.0f} s" if held else error.strerror
@@ -220,7 +214,5 @@ def locked(directory: Path) -> Iterator[None]:
             f"{place} cannot be locked: {said or error}. JAX lets go of it after each access: look "
             "who has it open (`fuser`), and run this as the user whose programs fill the directory."
         ) from None
-    try:
+    with lock:
         yield
-    finally:
-        lock.release()

@@ -261,9 +261,6 @@ class _OnlySchema(msgspec.Struct):
     schema: int
 
 
-_schema_decoder = msgspec.json.Decoder(_OnlySchema)
-
-
 def digest(*parts: object) -> str:
     """Return 16 hexadecimal digits that identify `parts`, equal in every process."""
     text = _encoder.encode([str(part) for part in parts])
@@ -296,13 +293,10 @@ class _Known(msgspec.Struct):
     x64: bool = False
 
 
-_environment_decoder = msgspec.json.Decoder(_Known)
-
-
 @functools.lru_cache(maxsize=256)
 def _is_known(environment: bytes) -> bool:
     try:
-        _environment_decoder.decode(environment)
+        msgspec.json.decode(environment, type=_Known)
     except msgspec.MsgspecError:
         return False
     return True
@@ -321,7 +315,8 @@ def decode(line: bytes) -> Record | str:
     except msgspec.ValidationError:
         # Another schema need not fit our types: its number decides, not the misfit.
         try:
-            return "corrupt" if _schema_decoder.decode(line).schema == SCHEMA else "other_schema"
+            told = msgspec.json.decode(line, type=_OnlySchema)
+            return "corrupt" if told.schema == SCHEMA else "other_schema"
         except (msgspec.MsgspecError, RecursionError):
             return "corrupt"
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
