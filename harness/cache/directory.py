@@ -19,9 +19,6 @@ import filelock
 
 from harness.errors import ExitCode, HarnessError, UsageError
 
-with suppress(ImportError):  # Windows has none, and only reads
-    import pwd
-
 CACHE_SUFFIX = "-cache"
 ATIME_SUFFIX = "-atime"
 LOCK_FILE = ".lockfile"
@@ -181,14 +178,6 @@ def local_path(place: Directory, what: str) -> Path:
         f"{what} works with files on this machine only, and {place.where} is elsewhere. Copy the "
         "directory here, or use the bucket's own tool, or its rules for what is old."
     )
-
-
-def user_name(uid: int) -> str:
-    """The name of a user, or its number where it has none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user {uid}"
 
 
 LOCK_PATIENCE_S = 60.0

@@ -11,11 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.cache.ailment import Ailment, Examined, Sign
-from harness.cache.directory import CACHE_SUFFIX, user_name
+from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.survey import Entry
 
 with suppress(ImportError):  # Windows has none, and only reads
     import grp
+    import pwd
 
 SLOW_PUT_S = 0.1
 
@@ -165,3 +166,11 @@ def group_name(gid: int) -> str:
         return grp.getgrgid(gid).gr_name
     except KeyError:
         return f"group {gid}"
+
+
+def user_name(uid: int) -> str:
+    """The name of a user, or its number where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"user {uid}"
