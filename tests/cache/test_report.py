@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -12,6 +13,7 @@ from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cache.ledger import read
 from harness.cli.cache import advise
+from harness.watch.writer import encoded
 from tests.cache.causes import Runs
 
 PROGRAM = """
@@ -61,6 +63,21 @@ def test_the_newest_run_is_held_against_the_last_good_one(runs, says):
     assert found["hit_rate_by_seconds"] == [rate, rate]
     [host] = found["hosts"]
     assert (host["requests"], host["hits"], host["processes"]) == (2, 1, 1)
+
+
+def test_a_compile_counts_once_for_what_its_key_takes(runs, tmp_path, says):
+    """The sums of a run are those of its modules, though it compiled what others did as well."""
+    (cold,), (warm,) = (
+        [event for event in read(book).events if event.module == "jit_step"]
+        for book in names(runs, "cold", "warm")
+    )
+    slower = replace(cold, compile_s=cold.compile_s + 2)
+    for name, events in (("earlier", [cold]), ("newest", [slower, warm])):
+        (tmp_path / name).write_bytes(b"".join(map(encoded, events)))
+    found = json.loads(says("report", tmp_path / "earlier", tmp_path / "newest", "--json"))
+    saved_s = cold.compile_s + 1 - warm.load_s
+    assert found["newest"]["saved_s"] == pytest.approx(saved_s)
+    assert found["modules"][0]["saved_s"] == pytest.approx(saved_s)
 
 
 def test_a_page_says_the_answer_first_and_fails_under_a_rate(runs, says):
