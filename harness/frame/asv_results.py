@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from harness.frame.columns import COLUMNS, LISTS, NUMBER, to_moment
-from harness.frame.frame import Rows, stage_order
+from harness.frame.columns import AXES, COLUMNS, LISTS, NUMBER, to_moment
+from harness.frame.frame import stage_order, to_frame
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records import signatures
@@ -54,7 +55,7 @@ class _Malformed(Exception):
     """Not what asv writes; the text says what."""
 
 
-def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems) -> Rows:
+def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems) -> pd.DataFrame:
     """Return the rows of result files that are not covered by records; no file is fatal."""
     rows: list[_Row] = []
     known: dict[Path, Mapping[str, Any]] = {}
@@ -67,8 +68,8 @@ def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems)
     # asv, unlike a record, knows the order in which cases stand.
     order = ("machine", "commit_date", "commit", "env", "workload", "position")
     rows.sort(key=lambda row: (*(row[name] for name in order), stage_order(row["stage"])))
-    columns: dict[str, Any] = {column: [row[column] for row in rows] for column in COLUMNS}
-    return Rows(columns, [row["axes"] for row in rows], np.arange(len(rows)))
+    columns = {column: [row[column] for row in rows] for column in COLUMNS}
+    return to_frame(columns, columns[AXES], np.arange(len(rows)))
 
 
 def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
@@ -197,6 +198,10 @@ def _benchmark_rows(
             axes.pop(next(iter(axes)))
         cell = {key: values[position] for key, values in value_of.items()}
         samples = cell["samples"] if isinstance(cell["samples"], list) else []
+        outcome = _outcome(cell["result"])
+        # One sample is one process for ours; a foreign benchmark pools the samples of its rounds.
+        count = _number(cell["stats_repeat"] if ours else about.get("rounds", 1))
+        taken = int(count) if 1 <= count < 2**31 else 1
         yield {
             **shared,
             "started_at": to_moment(cells.get("started_at")),
@@ -209,10 +214,10 @@ def _benchmark_rows(
             "scenario": scenario,
             "transform": _text(axes.pop("transform", "")),
             "target": _text(axes.pop("target", "")),
-            **_outcome(cell["result"]),
+            **outcome,
             "low": _number(cell["stats_ci_99_a"]),
             "high": _number(cell["stats_ci_99_b"]),
-            "n_processes": _processes(ours, cell, about),
+            "n_processes": taken if outcome["status"] == "ok" else 0,
             "samples": [_number(sample) for sample in samples],
             "axes": axes,
             "position": position,
@@ -257,17 +262,6 @@ def _outcome(result: object) -> _Row:
     is_nan = isinstance(result, float) and math.isnan(result)
     reason = "skipped, or not selected" if is_nan else "the result is no number"
     return {"value": math.nan, "status": "skipped", "reason": reason}
-
-
-def _processes(ours: bool, cell: Mapping[str, Any], about: Mapping[str, Any]) -> int:
-    """Return how many processes are behind a value.
-
-    One sample is one process for ours; a foreign benchmark pools the samples of its rounds.
-    """
-    if _outcome(cell["result"])["status"] != "ok":
-        return 0
-    count = _number(cell["stats_repeat"] if ours else about.get("rounds", 1))
-    return int(count) if 1 <= count < 2**31 else 1
 
 
 def _number(value: object) -> float:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_object_dtype
 
 from harness.errors import UsageError
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_column, axis_columns, ordinary
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axes_key, axis_column, axis_columns, ordinary
+from harness.records.schema import Record, plain_axes
 
 CASE = [*ORIGIN, "jax", "workload", "version", "target", "transform", "precision", "scenario"]
 """Columns that tell cases apart, besides their axes: all of them text."""
+
+IDENTITY = ("workload", *ORIGIN, "version", "target", "transform", "precision", "scenario")
+"""What a row and the records behind it share, besides their axes."""
 
 FROM = "Take a frame from harness.load(...) or harness.sweep(...)."
 
@@ -101,3 +106,15 @@ def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str
         if name != axis:
             names[axis] = name
     return names
+
+
+def key_of_row(row: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
+    """Return what a row shares with the records behind it; the first is its workload."""
+    own = {axis: row[axis] for axis in axes if axis in row}
+    return (*(row[name] for name in IDENTITY), axes_key(own))
+
+
+def key_of_record(record: Record) -> tuple[Any, ...]:
+    """Return what a record shares with its row."""
+    axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
+    return (*(getattr(record, name) for name in IDENTITY), axes_key(axes))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,24 +23,10 @@ from harness.frame.columns import (
 from harness.records.schema import INSTRUMENTS as INSTRUMENTS
 from harness.stages.registry import STAGES
 
-OBJECT = "object"
-"""What a column of Python's objects holds: lists, the shared text of environments, an axis."""
+Array = np.ndarray[Any, Any]
 
 ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
-
-
-@dataclass
-class Rows:
-    """Rows on their way into a frame, by column."""
-
-    columns: dict[str, Sequence[Any] | np.ndarray[Any, Any]]
-    """All of :data:`harness.frame.columns.COLUMNS` but `axes`, of equal length; moments are int64
-    milliseconds since 1970."""
-    axes: Sequence[Mapping[str, Any]]
-    """The axes of each case."""
-    case: np.ndarray[Any, Any]
-    """The case of each row, as a position in `axes`."""
 
 
 def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
@@ -62,6 +47,33 @@ def axis_columns(frame: pd.DataFrame) -> list[str]:
         return [column for column in frame.columns if column not in COLUMNS]
     names = {name for text in texts for name in decode_axes(text)}
     return [column for column in frame.columns if column in names]
+
+
+def axis_text(value: Any) -> str:
+    """Return a text that equal values of an axis share, and no others; "" for none (NaN).
+
+    1 and 1.0 are equal, True and 1 are not, nor are 1 and "1".
+    """
+    if isinstance(value, str):
+        return f"s{value}"
+    if isinstance(value, list | tuple):
+        return f"t{[axis_text(one) for one in value]}"
+    if hasattr(value, "item") and not getattr(value, "shape", ()):  # NumPy's own numbers
+        value = value.item()
+    if isinstance(value, bool):
+        return f"b{value}"
+    if isinstance(value, int | float):
+        if value != value:
+            return ""
+        whole = isinstance(value, float) and math.isfinite(value) and value.is_integer()
+        return f"n{int(value) if whole else value!r}"
+    return "" if value is None else f"o{value!r}"
+
+
+def axes_key(axes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return what equal axes share; those that are NaN are none."""
+    texts = ((name, axis_text(value)) for name, value in sorted(axes.items()))
+    return tuple(pair for pair in texts if pair[1])
 
 
 def with_axes(columns: Sequence[str], axes: Iterable[str]) -> list[str]:
@@ -109,24 +121,29 @@ def stage_order(stage: str) -> tuple[int, str]:
     return (_PLACES.get(stage, len(_PLACES)), stage)
 
 
-def to_frame(parts: Sequence[Rows]) -> pd.DataFrame:
-    """Return one frame with the rows of all parts."""
-    data = {
-        column: series(kind, [part.columns[column] for part in parts])
-        for column, kind in COLUMNS.items()
-        if column != AXES
+def to_frame(
+    columns: Mapping[str, Sequence[Any] | Array], axes: Sequence[Mapping[str, Any]], case: Array
+) -> pd.DataFrame:
+    """Return a frame of rows that are known by column.
+
+    Args:
+        columns: all of :data:`harness.frame.columns.COLUMNS` but `axes`; moments are int64
+            milliseconds since 1970.
+        axes: those of each case.
+        case: the case of each row, as a position in `axes`.
+    """
+    named = [{axis_column(axis): value for axis, value in own.items()} for own in axes]
+    data = {name: series(kind, columns[name]) for name, kind in COLUMNS.items() if name != AXES}
+    data[AXES] = series(TEXT, objects(map(encode_axes, named))[case])
+    return pd.DataFrame(data | axis_values(named, case))
+
+
+def axis_values(axes: Sequence[Mapping[str, Any]], case: Array) -> dict[str, Array]:
+    """Return a column of objects per axis, NaN where a case lacks it; arguments as above."""
+    return {
+        name: objects(one.get(name, math.nan) for one in axes)[case]
+        for name in dict.fromkeys(name for one in axes for name in one)
     }
-    texts = []
-    for part in parts:
-        named = ({axis_column(axis): value for axis, value in axes.items()} for axes in part.axes)
-        texts.append(objects(map(encode_axes, named))[part.case])
-    data[AXES] = series(TEXT, texts)
-    for axis in dict.fromkeys(axis for part in parts for axes in part.axes for axis in axes):
-        values = [
-            objects(axes.get(axis, math.nan) for axes in part.axes)[part.case] for part in parts
-        ]
-        data[axis_column(axis)] = series(OBJECT, values)
-    return pd.DataFrame(data)
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
@@ -134,14 +151,12 @@ def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def series(kind: str, pieces: Sequence[Sequence[Any] | np.ndarray[Any, Any]]) -> pd.Series[Any]:
-    """Return a column that holds what `kind` says; moments come as in :class:`Rows`."""
+def series(kind: str, values: Sequence[Any] | Array) -> pd.Series[Any]:
+    """Return a column that holds what `kind` says; moments come as in :func:`to_frame`."""
     if kind == MOMENT:
-        whole = np.concatenate([np.empty(0, np.int64), *map(np.asarray, pieces)]).astype(np.int64)
-        return pd.Series(pd.DatetimeIndex(whole.view("datetime64[ms]"), tz="UTC"))
+        moments = np.asarray(values, np.int64).view("datetime64[ms]")
+        return pd.Series(pd.DatetimeIndex(moments, tz="UTC"))
     if kind in (NUMBER, COUNT):
-        dtype = np.float64 if kind == NUMBER else np.int64
-        return pd.Series(np.concatenate([np.empty(0), *map(np.asarray, pieces)]).astype(dtype))
-    arrays = [piece if isinstance(piece, np.ndarray) else objects(piece) for piece in pieces]
-    whole = np.concatenate([np.empty(0, object), *arrays])
-    return pd.Series(whole, dtype="str" if kind == TEXT else object)
+        return pd.Series(np.asarray(values, np.float64 if kind == NUMBER else np.int64))
+    cells = values if isinstance(values, np.ndarray) else objects(values)
+    return pd.Series(cells, dtype="str" if kind == TEXT else object)

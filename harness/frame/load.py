@@ -18,7 +18,6 @@ from harness.frame import asv_results
 from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
-from harness.frame.frame import to_frame
 from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
 from harness.frame.typed import LEFT_OUT, plain, typed
@@ -149,7 +148,7 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Return the frame of records that are at hand; see :func:`load` for what is in it."""
     collector = Collector()
     collector.take(records)
-    return to_frame([rows(collector)])
+    return rows(collector)
 
 
 def _read(
@@ -159,7 +158,9 @@ def _read(
     covered: set[asv_results.Origin] = set()
     for file in files:
         collector.take(_wanted(read_file(file, problems), where, covered, file.resolve()))
-    return to_frame([rows(collector), asv_results.read(of_asv, covered, problems)])
+    own, foreign = rows(collector), asv_results.read(of_asv, covered, problems)
+    filled = [part for part in (own, foreign) if len(part)]
+    return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (*filled, own)[0]
 
 
 def _wanted(

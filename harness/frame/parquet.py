@@ -43,7 +43,7 @@ from harness.frame.columns import (
     decode_axes,
     objects,
 )
-from harness.frame.frame import ORIGIN, series
+from harness.frame.frame import ORIGIN, Array, axis_values, series
 from harness.frame.typed import list_text, plain
 from harness.records.schema import digest
 
@@ -273,7 +273,7 @@ def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
     kind = COLUMNS[name]
     if kind == JSON and name != AXES:  # rows share one text
         texts, codes = _distinct(column)
-        return series(kind, [objects(texts)[codes]])
+        return series(kind, objects(texts)[codes])
     if name in LISTS:
         column = column.fill_null("[]")
     if DTYPES[kind] == "str":
@@ -282,7 +282,7 @@ def _series(name: str, column: pa.ChunkedArray) -> pd.Series[Any]:
         column = column.cast(pa.int64()).fill_null(NO_MOMENT)
     elif kind == NUMBER:
         column = column.fill_null(math.nan)
-    return series(kind, [column.to_numpy()])
+    return series(kind, column.to_numpy())
 
 
 def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -295,19 +295,15 @@ def _with_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _distinct(column: Any) -> tuple[list[str], np.ndarray[Any, Any]]:
+def _distinct(column: Any) -> tuple[list[str], Array]:
     """Return the distinct texts of a dictionary column, and the number of each row's."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     return column.dictionary.to_pylist(), column.indices.to_numpy()
 
 
-def _axis_columns(column: pa.ChunkedArray) -> dict[str, pd.Series[Any]]:
+def _axis_columns(column: pa.ChunkedArray) -> dict[str, Array]:
     texts, codes = _distinct(column)
-    axes = list(map(decode_axes, texts))
     # A dictionary may hold texts that no row that is left uses; rows decide the order of columns.
-    used = [axes[number] for number in dict.fromkeys(codes.tolist())]
-    return {
-        name: series("object", [objects(one.get(name, math.nan) for one in axes)[codes]])
-        for name in dict.fromkeys(name for one in used for name in one)
-    }
+    codes, used = pd.factorize(codes)
+    return axis_values([decode_axes(texts[number]) for number in used], codes)

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from harness.frame.columns import LISTS, objects
-from harness.frame.frame import Rows, stage_order
+from harness.frame.frame import Array, stage_order, to_frame
 from harness.frame.record_cases import (
     DESCRIBED,
     PROGRAM_CHANGED,
@@ -25,10 +26,8 @@ from harness.program.facts import BUILT, TOTALS
 from harness.stages.registry import CASE_STAGES, OWN_PROGRAM
 from harness.stages.sampling import median_interval_ranks
 
-Array = np.ndarray[Any, Any]
 
-
-def rows(found: Collector) -> Rows:
+def rows(found: Collector) -> pd.DataFrame:
     """Return one row per case and stage, cases in the order of what tells them apart."""
     counting = [
         one
@@ -112,7 +111,7 @@ def rows(found: Collector) -> Rows:
         )
     columns["status"] = objects(status for status, _ in outcomes)
     columns["reason"] = objects(reason for _, reason in outcomes)
-    return Rows(columns, [one.axes for one in cases], case)
+    return to_frame(columns, [one.axes for one in cases], case)
 
 
 def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> dict[str, Any]:

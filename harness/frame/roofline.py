@@ -61,9 +61,8 @@ class BestRates:
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._bandwidth: dict[tuple[MeasuredAt, str], float] = {}
-        self._flop_rate: dict[tuple[MeasuredAt, str, str, str], float] = {}
-        """By place, sweep, dtype and precision."""
+        self._rates: dict[tuple[MeasuredAt, str, str, str], float] = defaultdict(float)
+        """By place, sweep, dtype and precision; by `bytes` and "" those of memory."""
         processes: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for record in filter(is_ceiling, records):
             side = record.comparison
@@ -76,26 +75,25 @@ class BestRates:
     def _keep(self, record: Record, time_s: float) -> None:
         side = record.comparison
         assert side is not None
-        kind = str(record.axes.get("kind"))
-        place = place_of(record, RESIDENT in side.labels)
+        kind, dtype, precision = str(record.axes.get("kind")), "bytes", ""
         if kind in ("copy", "triad"):
             rate = side.least_bytes / time_s
-            at = (place, record.sweep)
-            self._bandwidth[at] = max(rate, self._bandwidth.get(at, 0.0))
         elif kind.startswith("gemm") and side.dtypes and side.output_bytes:
-            dtype = side.dtypes[0]
+            dtype, precision = side.dtypes[0], record.precision
             bits = re.search(r"\d+", dtype)  # NumPy need not know `bfloat16`
             item_bytes = int(bits.group()) / 8 if bits else math.nan
             rate = 2 * (side.output_bytes / item_bytes) ** 1.5 / time_s
-            where = (place, record.sweep, dtype, record.precision)
-            self._flop_rate[where] = max(rate, self._flop_rate.get(where, 0.0))
+        else:
+            return
+        place = place_of(record, RESIDENT in side.labels), record.sweep, dtype, precision
+        self._rates[place] = max(rate, self._rates[place])
 
     def bandwidth(self, place: MeasuredAt, sweeps: Set[str]) -> float:
         """Return bytes per second: the best of copy and triad in these sweeps, or NaN."""
         memory = place._replace(resident=False)
-        if place.resident and any((memory, sweep) in self._bandwidth for sweep in sweeps):
+        if place.resident and any((memory, sweep, "bytes", "") in self._rates for sweep in sweeps):
             return math.nan  # memory's ceiling is known, and says nothing of a cache
-        rates = [self._bandwidth.get((place, sweep), 0.0) for sweep in sweeps]
+        rates = [self._rates.get((place, sweep, "bytes", ""), 0.0) for sweep in sweeps]
         return max(rates, default=0.0) or math.nan
 
     def flop_rate(self, place: MeasuredAt, sweeps: Set[str], dtype: str, precision: str) -> float:
@@ -106,7 +104,7 @@ class BestRates:
         """
         rates = [
             rate
-            for (at, sweep, kind, how), rate in self._flop_rate.items()
+            for (at, sweep, kind, how), rate in self._rates.items()
             if (at._replace(resident=place.resident), kind) == (place, dtype)
             and sweep in sweeps
             and precision in (how, "")

@@ -118,7 +118,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
-    """Return the columns of one fit, empty where no process has a positive time.
+    """Return the columns of one fit; formulas in :func:`scaling`. {} without a positive time.
 
     Args:
         values: of the axis, one per row.
@@ -133,20 +133,15 @@ def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
         return {}
     at = sorted(points)
     medians = [float(np.median(points[value])) for value in at]
-    fitted = {
+    found: dict[str, Any] = {
         **dict.fromkeys(("exponent", "low", "high", "r2", "deviation"), math.nan),
         "fit": ONE_VALUE,
         "n_values": len(at),
         "n_samples": sum(map(len, points.values())),
         **{"least": at[0], "most": at[-1], "least_s": medians[0], "most_s": medians[-1]},
     }
-    return fitted if len(at) == 1 else fitted | _line(at, medians, points)
-
-
-def _line(
-    at: list[float], medians: list[float], points: dict[float, list[float]]
-) -> dict[str, Any]:
-    """Return the power law through points; formulas in :func:`scaling`."""
+    if len(at) == 1:
+        return found
     groups = [np.log(points[value]) for value in at]
     x = np.log(np.repeat(at, [len(group) for group in groups]))
     y = np.concatenate(groups)
@@ -158,7 +153,7 @@ def _line(
     equal = bool(np.ptp(y) == 0)
     error = 0.0 if equal else float(line.stderr)
     half = float(stats.t.ppf(0.975, n - 2)) * error if n > 2 else math.nan
-    found = {
+    found |= {
         "exponent": float(line.slope),
         "low": float(line.slope) - half,
         "high": float(line.slope) + half,

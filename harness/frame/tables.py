@@ -136,15 +136,10 @@ def _known(value: float, text: Callable[[float], str]) -> str:
 def program_texts(frame: pd.DataFrame) -> list[str]:
     """Return a line for each stage of a case inside of which whole programs were built."""
     built = frame[frame["programs"].notna()]
-    cells = zip(
-        *(built[name] for name in ("workload", "stage", "value", "programs", "programs_s")),
-        case_texts(built, scenario=True),
-        strict=True,
-    )
     lines = [
-        f"{' '.join(filter(None, (workload, case)))}: {stage} {seconds_text(value)}, of which "
-        f"{count:.0f} program{'' if count == 1 else 's'} {seconds_text(programs_s)}"
-        for workload, stage, value, count, programs_s, case in cells
+        f"{name}: {row['stage']} {seconds_text(row['value'])}, of which "
+        f"{counted(round(row['programs']), 'program')} {seconds_text(row['programs_s'])}"
+        for row, name in zip(rows_of(built), full_names(built, scenario=True), strict=True)
     ]
     left = len(lines) - _MOST
     return lines[:_MOST] + [f"... and {left} more: see the column `programs`"] * (left > 0)
@@ -219,12 +214,8 @@ def slow_texts(frame: pd.DataFrame) -> list[str]:
     """Return a line for each case that compiles for long, the slowest first."""
     slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > compile.LONG_S)]
     slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(_MOST // 2, "value")
-    return [
-        f"{workload} {case}".rstrip() + f": compile takes {seconds_text(value)}"
-        for workload, case, value in zip(
-            slow["workload"], case_texts(slow), slow["value"], strict=True
-        )
-    ]
+    named = zip(full_names(slow), slow["value"], strict=True)
+    return [f"{name}: compile takes {seconds_text(value)}" for name, value in named]
 
 
 def collected_text(frame: pd.DataFrame) -> str:
@@ -234,11 +225,10 @@ def collected_text(frame: pd.DataFrame) -> str:
     if share.empty:
         return ""
     most = rows.loc[[share.idxmax()]]
-    (workload,), (taken,) = most["workload"], most["collected_s"]
-    (case,) = case_texts(most, scenario=True)
+    (name,), (taken,) = full_names(most, scenario=True), most["collected_s"]
     return (
         f"Of first_call, Python's garbage collector took {share.median():.0%} (median of cases), "
-        f"at most {share.max():.0%} ({seconds_text(taken)}, {f'{workload} {case}'.strip()})."
+        f"at most {share.max():.0%} ({seconds_text(taken)}, {name})."
     )
 
 
@@ -290,6 +280,12 @@ def case_texts(
         ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *told), where)))
         for own, (*told, where) in zip(values, about.to_numpy().tolist(), strict=True)
     ]
+
+
+def full_names(frame: pd.DataFrame, axes: Sequence[str] | None = None, **told: Any) -> list[str]:
+    """Return the workload and the case of each row; arguments as of :func:`case_texts`."""
+    pairs = zip(frame["workload"], case_texts(frame, axes, **told), strict=True)
+    return [f"{workload} {case}".rstrip() for workload, case in pairs]
 
 
 def case_text(

@@ -32,6 +32,7 @@ from harness.frame.columns import (
     is_missing,
     objects,
 )
+from harness.frame.frame import axis_values
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -159,10 +160,9 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
     if AXES in frame.columns:
         codes, texts = pd.factorize(columns.get(AXES, frame[AXES]))
         axes = [decode_axes(text or "{}") for text in texts]
-        for name in dict.fromkeys(name for one in axes for name in one):
+        for name, values in axis_values(axes, codes).items():
             if columns or name not in frame.columns or frame[name].dtype != object:
-                values = objects(one.get(name, math.nan) for one in axes)
-                columns[name] = pd.Series(values[codes], frame.index, dtype=object)
+                columns[name] = pd.Series(values, frame.index, dtype=object)
     return frame.assign(**columns) if columns else frame
 
 

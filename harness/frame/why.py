@@ -10,19 +10,14 @@ import msgspec
 import pandas as pd
 
 from harness.declare.code import EDITED, UNREADABLE, conflicts, current
-from harness.frame.columns import is_missing
-from harness.frame.frame import INSTRUMENTS, axis_column, axis_columns
+from harness.frame.cases import key_of_record, key_of_row
+from harness.frame.frame import INSTRUMENTS, axis_columns, rows_of
 from harness.frame.load import record_files_of
 from harness.frame.record_cases import NOT_RECORDED
 from harness.frame.tables import case_texts
 from harness.records.git import Commit
-from harness.records.schema import Problems, Record, plain_axes, read_file
+from harness.records.schema import Problems, Record, read_file
 from harness.records.units import some
-
-_IDENTITY = (
-    *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
-    *("target", "transform", "precision", "scenario"),
-)
 
 _MEASURED = ("ok", "refused")
 
@@ -30,8 +25,6 @@ SHORT = 8
 """Digits of a digest that people are shown."""
 
 _MOST_FILES = 12
-
-_Key = tuple[Any, ...]
 
 
 class Code(msgspec.Struct):
@@ -105,10 +98,9 @@ def why(results: Path, rows: pd.DataFrame, project: Path, commit: Commit) -> lis
     """
     rows = rows[~rows["workload"].isin(INSTRUMENTS)]
     axes = axis_columns(rows)
-    wanted: dict[_Key, str] = {}
-    for row, text in zip(rows.to_dict("records"), case_texts(rows, scenario=True), strict=True):
-        own = {name: row[name] for name in axes if not is_missing(row[name])}
-        wanted.setdefault((*(row[name] for name in _IDENTITY), repr(sorted(own.items()))), text)
+    wanted: dict[tuple[Any, ...], str] = {}
+    for row, text in zip(rows_of(rows), case_texts(rows, scenario=True), strict=True):
+        wanted.setdefault(key_of_row(row, axes), text)
     found = _records(results, set(rows["workload"]))
     known: dict[tuple[str, str], Code] = {}
     return [
@@ -118,7 +110,7 @@ def why(results: Path, rows: pd.DataFrame, project: Path, commit: Commit) -> lis
     ]
 
 
-def _records(results: Path, workloads: set[str]) -> dict[_Key, _Records]:
+def _records(results: Path, workloads: set[str]) -> dict[tuple[Any, ...], _Records]:
     """Return the records of each case by what its row says of it, as the last of them has it."""
     cases: dict[str, _Records] = {}
     for path in record_files_of(results):
@@ -130,12 +122,7 @@ def _records(results: Path, workloads: set[str]) -> dict[_Key, _Records]:
                 of_case.latest[record.replicate] = record
     # What is taken apart from a case has its identity too: the first is that which is visited.
     of_cases = reversed(cases.values())
-    return {_identity(list(of_case.latest.values())[-1]): of_case for of_case in of_cases}
-
-
-def _identity(record: Record) -> _Key:
-    axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
-    return (*(getattr(record, name) for name in _IDENTITY), repr(sorted(axes.items())))
+    return {key_of_record(list(of_case.latest.values())[-1]): of_case for of_case in of_cases}
 
 
 def _why(

@@ -12,11 +12,12 @@ from typing import Any
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.frame import axis_column, axis_columns
+from harness.frame.cases import key_of_record, key_of_row
+from harness.frame.frame import axis_columns
 from harness.frame.load import everything, record_files_of
 from harness.records.git import commit_of
-from harness.records.schema import Problems, Record, plain_axes, read_file
-from harness.verdicts.pairs import Row, axes_key, axes_of
+from harness.records.schema import Problems, Record, read_file
+from harness.verdicts.pairs import Row
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
@@ -31,11 +32,6 @@ _DIGESTS = frozenset({"commit", "dirty"})
 """Columns of which the beginning of a value will do."""
 
 _SHOWN = 12
-
-_IDENTITY = (
-    *("workload", "machine", "commit", "dirty", "env", "effort", "night", "version"),
-    *("target", "transform", "precision", "scenario"),
-)
 
 
 @dataclass(frozen=True)
@@ -204,17 +200,11 @@ def records_behind(
 
     `columns` are those of axes.
     """
-    keys = [
-        (*(row[name] for name in _IDENTITY), axes_key(axes_of(row, columns))) if row else ()
-        for row in rows
-    ]
+    keys = [key_of_row(row, columns) if row else () for row in rows]
     processes: dict[tuple[Any, ...], dict[str, Record]] = {key: {} for key in keys}
     workloads = {key[0] for key in keys if key}
     for record in records:
-        if record.workload not in workloads or record.comparison is not None:
-            continue
-        axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
-        key = (*(getattr(record, name) for name in _IDENTITY), axes_key(axes))
-        if key in processes:
+        key = key_of_record(record) if record.workload in workloads else ()
+        if key in processes and record.comparison is None:
             processes[key][record.replicate] = record
     return [list(processes[key].values()) for key in keys]

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.frame.differences import sections
+from harness.frame.frame import axes_key
 from harness.stages.registry import STAGES, calibrated_by
 from harness.stages.stage import LOOP
-from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of
+from harness.verdicts.pairs import CASE, Pairs, Row, axes_of
 from harness.verdicts.statistics import Floats, medians
 
 OTHERS, BY_LOOP, RAW, INTERLEAVED = "others", "loop", "raw", "interleaved"

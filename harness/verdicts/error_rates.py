@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning, UsageError, nearest
-from harness.frame.frame import axis_column
+from harness.frame.frame import axes_key, axis_column
 from harness.records import json_file
 from harness.records.files import own_file, own_names
 from harness.records.json_file import Count, Milliseconds
@@ -28,7 +28,7 @@ from harness.records.project_tables import FILE, table_of
 from harness.records.schema import plain_axes
 from harness.records.store import machine_folder
 from harness.stages import registry
-from harness.verdicts.pairs import CASE, Row, axes_key, axes_of
+from harness.verdicts.pairs import CASE, Row, axes_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.differences import ARROW, UNKNOWN, environment_difference
-from harness.frame.frame import INSTRUMENTS, axis_columns, ordinary
+from harness.frame.frame import INSTRUMENTS, axis_columns, axis_text, ordinary
 from harness.program.facts import TOTALS
 
 Row = Mapping[str, Any]
@@ -167,33 +166,6 @@ def _axis_texts(frame: pd.DataFrame, axis: str) -> list[str]:
         for position in frame[axis].notna().to_numpy().nonzero()[0].tolist():
             texts[position] = axis_text(values[position])
     return texts
-
-
-def axis_text(value: Any) -> str:
-    """Return a text that equal values of an axis share, and no others; "" for none (NaN).
-
-    1 and 1.0 are equal, True and 1 are not, nor are 1 and "1".
-    """
-    if isinstance(value, str):
-        return f"s{value}"
-    if isinstance(value, list | tuple):
-        return f"t{[axis_text(one) for one in value]}"
-    if hasattr(value, "item") and not getattr(value, "shape", ()):  # NumPy's own numbers
-        value = value.item()
-    if isinstance(value, bool):
-        return f"b{value}"
-    if isinstance(value, int | float):
-        if value != value:
-            return ""
-        whole = isinstance(value, float) and math.isfinite(value) and value.is_integer()
-        return f"n{int(value) if whole else value!r}"
-    return "" if value is None else f"o{value!r}"
-
-
-def axes_key(axes: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return what equal axes share; those that are NaN are none."""
-    texts = ((name, axis_text(value)) for name, value in sorted(axes.items()))
-    return tuple(pair for pair in texts if pair[1])
 
 
 def axes_of(row: Row, axes: Sequence[str]) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 
 from harness.frame.differences import ARROW, facts_difference
-from harness.frame.frame import axis_column, rows_of
-from harness.frame.tables import case_texts
+from harness.frame.frame import axes_key, axis_column, rows_of
+from harness.frame.tables import case_texts, full_names
 from harness.records.units import counted
 from harness.stages.registry import STAGES
 from harness.verdicts import counts, rules
-from harness.verdicts.pairs import CASE, Pair, Pairs, axes_key, axes_of, either
+from harness.verdicts.pairs import CASE, Pair, Pairs, axes_of, either
 
 NO_RISE = "no rise"
 """The calls of both arms were counted, and prove nothing: never that nothing became slower."""
@@ -105,8 +105,8 @@ def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
 def changed(frame: pd.DataFrame) -> list[str]:
     """Return `workload case: +47 HLO instructions, …` for each case with another program."""
     other = frame[frame["program"] != ""]
-    names = zip(other["workload"], cases(other), other["program"], strict=True)
-    return [f"{f'{workload} {case}'.rstrip()}: {program}" for workload, case, program in names]
+    names = full_names(other, _axes(other), scenario=True, machine="machine=")
+    return [f"{name}: {program}" for name, program in zip(names, other["program"], strict=True)]
 
 
 def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
@@ -119,10 +119,8 @@ def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
             yield f"  … and {len(lines) - MOST} more; `--all` lists all."
 
 
-def cases(frame: pd.DataFrame) -> list[str]:
-    """Return each row's case as short text, with the machine where there are several."""
-    axes = [name for name in frame.columns if name not in COLUMNS]
-    return case_texts(frame, axes, scenario=True, machine="machine=")
+def _axes(frame: pd.DataFrame) -> list[str]:
+    return [name for name in frame.columns if name not in COLUMNS]
 
 
 def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
@@ -130,15 +128,9 @@ def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
     place = frame["verdict"].map({name: n for n, name in enumerate(VERDICTS)})
     frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
     shown = frame if every else frame[~frame["verdict"].isin([NO_RISE, rules.INCOMPARABLE])]
-    return pd.DataFrame(
-        {
-            "workload": shown["workload"].to_list(),
-            "case": cases(shown),
-            "verdict": shown["verdict"].to_list(),
-            "reason": shown["reason"].to_list(),
-        },
-        dtype="str",
-    )
+    cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
+    shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
+    return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
 
 
 def summary_text(frame: pd.DataFrame) -> str:

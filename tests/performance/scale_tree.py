@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.columns import COLUMNS, COUNT, NUMBER, TEXT, objects
-from harness.frame.frame import Rows, to_frame
+from harness.frame.frame import to_frame
 from harness.program.facts import TOTALS
 
 STAGES = {
@@ -96,4 +96,4 @@ def synthetic_frame(
         value = given.get(name, empty.get(kind, []))
         columns[name] = value if isinstance(value, np.ndarray) else objects([value] * len(night))
     axes = [{"size": 2 ** (4 + n % 8)} for n in range(cases)]
-    return to_frame([Rows(columns, axes, case)])
+    return to_frame(columns, axes, case)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from harness.engine.context import Context
 from harness.frame.columns import COLUMNS, NUMBERS, objects
+from harness.frame.frame import axes_key, axis_text
 from harness.frame.load import frame_of
 from harness.records import json_file
 from harness.records.files import OWN
@@ -33,7 +34,7 @@ from harness.verdicts.error_rates import (
     total,
 )
 from harness.verdicts.judge import compare_arms
-from harness.verdicts.pairs import CASE, Pairs, Row, axes_key, axes_of, axis_text, pair
+from harness.verdicts.pairs import CASE, Pairs, Row, axes_of, pair
 
 ASV_FACTOR = 1.1
 """What `asv compare` and `asv continuous` take unless they are told otherwise."""

@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.frame import rows_of
-from harness.frame.tables import case_texts
+from harness.frame.tables import full_names
 from harness.records.units import ratio_text, seconds_text
 from harness.stages.registry import effect
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
@@ -154,6 +154,5 @@ def when_of(row: Any) -> str:
 def titles(rows: pd.DataFrame, columns: Collection[str]) -> list[str]:
     """Return the machine, workload and case of each row; what is none of `columns` is an axis."""
     axes = [name for name in rows.columns if name not in columns]
-    cases = case_texts(rows, axes, scenario=True)
-    whole = zip(rows["machine"], rows["workload"], cases, strict=True)
-    return [f"{machine}: {workload} {case}".rstrip() for machine, workload, case in whole]
+    whole = zip(rows["machine"], full_names(rows, axes, scenario=True), strict=True)
+    return [f"{machine}: {name}" for machine, name in whole]

@@ -9,7 +9,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -216,22 +216,18 @@ def _asked(places: Sequence[PreparedArm], options: LiveOptions, results: Path | 
 def _begun(asked: str, seed: int | None, home: Path | None) -> tuple[LiveState, Path | None]:
     """Return the state of what was stopped and its folder, or a new one's."""
     now_ms = int(time.time() * 1000)
-    for folder, state in _states(home):
-        young = now_ms - state.begun_ms < YOUNG_S * 1000
-        if state.asked == asked and young and not state.ended:
-            return state, folder
-    seed = random.SystemRandom().getrandbits(31) if seed is None else seed
-    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    return LiveState(asked, seed, now_ms), home / f"{moment}-{seed}" if home else None
-
-
-def _states(home: Path | None) -> Iterator[tuple[Path, LiveState]]:
-    """Yield the folders of live comparisons, the newest first, and how far each is."""
     for file in sorted(home.glob(f"*/{STATE}") if home else (), reverse=True):
         try:
-            yield file.parent, json_file.read(file, LiveState)
+            state = json_file.read(file, LiveState)
         except FileNotFoundError:
             continue
         except json_file.DamagedError as error:
             text = f"{file} is left out: {error}; what it tells of is not gone on with"
             warnings.warn(text, HarnessWarning, stacklevel=3)
+            continue
+        young = now_ms - state.begun_ms < YOUNG_S * 1000
+        if state.asked == asked and young and not state.ended:
+            return state, file.parent
+    seed = random.SystemRandom().getrandbits(31) if seed is None else seed
+    moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    return LiveState(asked, seed, now_ms), home / f"{moment}-{seed}" if home else None

@@ -11,7 +11,6 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -143,25 +142,22 @@ def difference_problems(
             "both arms are identical: the same commit and working tree, and nothing that is "
             "recorded of their environments differs"
         )
-    elif _without_flags(first) == _without_flags(second) and (
+    elif {about for about, _ in first} == {about for about, _ in second} and (
         _programs(measured[0]) == _programs(measured[1])
     ):
         yield "the arms' flags differ, but XLA built the same program for every case"
 
 
-def _recorded(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return what tells apart where records were taken, each once."""
-    places: list[dict[str, Any]] = []
+def _recorded(records: Sequence[Record]) -> set[tuple[str, str]]:
+    """Return what tells apart where records were taken, and their flags."""
+    found = set()
     for record in records:
-        place = {name: getattr(record, name) for name in ("commit", "dirty", "target", "scenario")}
-        place["environment"] = msgspec.json.decode(record.environment)
-        if record.workload not in INSTRUMENTS and place not in places:
-            places.append(place)
-    return sorted(places, key=repr)
-
-
-def _without_flags(places: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**place, "environment": {**place["environment"], "flags": {}}} for place in places]
+        if record.workload not in INSTRUMENTS:
+            about = msgspec.json.decode(record.environment)
+            flags = sorted(about.pop("flags", {}).items())
+            place = record.commit, record.dirty, record.target, record.scenario
+            found.add((repr((place, sorted(about.items()))), repr(flags)))
+    return found
 
 
 def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
