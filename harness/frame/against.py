@@ -103,22 +103,12 @@ class ComparedSide:
         """
         if self.backend in SIDES and SIDES[self.backend].ahead_of_time:
             steps = ("trace", "lower", "compile" if cache == "cold" else "load")
-            return _median(
-                [
-                    sum(ns[s] for s in steps) / 1e9
-                    for _, _, ns in self.measured
-                    if ns.keys() >= {*steps}
-                ]
-            )
+            known = [ns for _, _, ns in self.measured if ns.keys() >= {*steps}]
+            return _median([sum(ns[step] for step in steps) / 1e9 for ns in known])
         own = any(record.scenario == cache for record, _, _ in self.measured)
-        return _median(
-            [
-                max(ns["first_call"] - ns["latency"], 0.0) / 1e9
-                for record, _, ns in self.measured
-                if record.scenario == (cache if own else "off")
-                and ns.keys() >= {"first_call", "latency"}
-            ]
-        )
+        taken = [ns for one, _, ns in self.measured if one.scenario == (cache if own else "off")]
+        known = [ns for ns in taken if ns.keys() >= {"first_call", "latency"}]
+        return _median([max(ns["first_call"] - ns["latency"], 0.0) / 1e9 for ns in known])
 
     def known(self, name: str) -> float:
         """Return a field of :class:`Comparison` that is one number, NaN where nobody knows it.
@@ -208,17 +198,13 @@ def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.BestRates
             f"{name}_error": side.known("error"),
         }
     for cache in ("cold", "warm"):
-        row[f"break_even_{cache}"] = break_even(
-            row[f"xla_compile_{cache}_s"],
-            row["xla_s"],
-            row[f"baseline_compile_{cache}_s"],
-            row["baseline_s"],
-        )
-    labels = [
-        *(label for label in xla.labels if label in baseline.labels),
-        *(f"{xla.backend}: {label}" for label in xla.labels if label not in baseline.labels),
-        *(f"{baseline.backend}: {label}" for label in baseline.labels if label not in xla.labels),
-    ]
+        paid = [
+            (row[f"{side}_compile_{cache}_s"], row[f"{side}_s"]) for side in ("xla", "baseline")
+        ]
+        row[f"break_even_{cache}"] = break_even(*paid[0], *paid[1])
+    labels = [label for label in xla.labels if label in baseline.labels]
+    for side, other in ((xla, baseline), (baseline, xla)):
+        labels += [f"{side.backend}: {one}" for one in side.labels if one not in other.labels]
     rejected = _hold_against_roofline(row, xla, baseline, ceilings, labels)
     return row | _judged(xla, baseline, rejected) | {"labels": "; ".join(labels)}
 

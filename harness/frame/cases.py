@@ -93,6 +93,14 @@ def by_stage(rows: pd.DataFrame, key: pd.Series[int]) -> pd.DataFrame:
     return wide.reindex(long["key"].drop_duplicates())
 
 
+def about(
+    rows: pd.DataFrame, columns: Sequence[str], key: pd.Series[int], table: pd.DataFrame
+) -> pd.DataFrame:
+    """Return some columns of the first row of each key, in the order of :func:`by_stage`."""
+    found = rows[list(columns)].set_index(key)
+    return found[~found.index.duplicated()].reindex(table.index)
+
+
 def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str]:
     """Return a new name for each axis that a result has a column of its own for.
 

@@ -146,11 +146,8 @@ def _checked(name: str, value: Any) -> Any:
     if name in LISTS:
         raise UsageError(f"{name} holds lists, which no condition can be put on.")
     if kind in (NUMBER, COUNT):
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not abs(value) <= sys.float_info.max
-        ):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not abs(value) <= sys.float_info.max:
             raise UsageError(f"{name} = {value!r}: {name} holds numbers; expected a finite one.")
         return float(value)
     if kind == MOMENT:

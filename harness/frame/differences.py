@@ -204,16 +204,12 @@ def row_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 def numbers(environments: Iterable[str | None]) -> list[int]:
     """Return a number per environment that those of alike machines share, 0 for the first."""
     known: list[Hardware] = []
-    found: dict[Hardware, int] = {}
     result = []
-    for environment in environments:
-        own = hardware(environment)
-        if own not in found:
-            place = next((n for n, one in enumerate(known) if not difference(one, own)), len(known))
-            if place == len(known):
-                known.append(own)
-            found[own] = place
-        result.append(found[own])
+    for own in map(hardware, environments):
+        place = next((n for n, one in enumerate(known) if not difference(one, own)), len(known))
+        if place == len(known):
+            known.append(own)
+        result.append(place)
     return result
 
 

@@ -100,14 +100,13 @@ def _by_case(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...
     before: list[dict[str, Any]] = []
     for (at, row), case in zip(part.iterrows(), case_texts(part, axes), strict=True):
         label = case or "the only case"
-        twin = first.setdefault(row["fingerprint"], label) if row["fingerprint"] in first else ""
+        twin = first.get(row["fingerprint"], "")
         first.setdefault(row["fingerprint"], label)
         now = {name: row[name] for name in told}
         differences = [_difference(old, now) for old in before]
-        nearest: list[str] = min(differences, key=len) if differences else ["first call"]
-        reason = "; ".join(nearest)
         before.append(now)
-        yield at, label, not twin, twin, "" if twin else reason
+        nearest: list[str] = min(differences, key=len) if differences else ["first call"]
+        yield at, label, not twin, twin, "" if twin else "; ".join(nearest)
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -238,11 +237,9 @@ def _check_given(
         return
     if isinstance(axes, Mapping):
         there = sorted(set(frame["workload"]))
-        for workload in axes:
-            if workload not in there:
-                raise UsageError(
-                    f"The frame has no workload {workload!r}. It has: {', '.join(there)}."
-                )
+        if lacking := [name for name in axes if name not in there]:
+            known = ", ".join(there)
+            raise UsageError(f"The frame has no workload {lacking[0]!r}. It has: {known}.")
         axes = [axis for names in axes.values() for axis in names]
     for axis in axes:
         check_axis(frame, axis)

@@ -126,7 +126,7 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
     order = np.argsort(row_of, kind="stable")
     flat, process_of = flat[order], process_of[order]
     known_of_some = {"cpu_samples": flat[:, 11] / 1e9, "p90_samples": flat[:, 6] / 1e9}
-    medians = {
+    columns = {
         "value": flat[:, 1] / 1e9,
         "calibrated": flat[:, 1] / flat[:, 2],
         **{name: flat[:, 3 + at] / 1e9 for at, name in enumerate(("least", "p10", "p50", "p90"))},
@@ -137,7 +137,8 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
     intervals = {"value": ("low", "high"), "p50": ("p50_low", "p50_high")}
     known, starts, counts = np.unique(row_of[order], return_index=True, return_counts=True)
     rows = np.searchsorted(ids, known)
-    names = (*medians, *(name for pair in intervals.values() for name in pair), "n_calls")
+    medians = pd.DataFrame(columns).groupby(row_of[order]).median().reindex(ids)
+    names = (*(name for pair in intervals.values() for name in pair), "n_calls")
     numbers = {name: np.full(len(ids), np.nan) for name in names}
     sizes = np.zeros(len(ids), np.int64)
     sizes[rows] = counts
@@ -149,17 +150,15 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
         at = rows[counts == size]
         members = starts[counts == size][:, None] + np.arange(size)
         ranks = median_interval_ranks(size)
-        for name, all_of_them in medians.items():
-            ordered = np.sort(all_of_them[members], axis=1)
-            numbers[name][at] = _median_of_sorted(ordered)
-            if ranks is not None and name in intervals:
-                # NaN, which sorts last, has no rank: then some process does not know.
-                ordered[np.isnan(ordered[:, -1])] = np.nan
-                for end, rank in zip(intervals[name], ranks, strict=True):
-                    numbers[end][at] = ordered[:, rank]
+        for name, ends in intervals.items() if ranks is not None else ():
+            ordered = np.sort(columns[name][members], axis=1)
+            # NaN, which sorts last, has no rank: then some process does not know.
+            ordered[np.isnan(ordered[:, -1])] = np.nan
+            for end, rank in zip(ends, ranks, strict=True):
+                numbers[end][at] = ordered[:, rank]
         numbers["n_calls"][at] = flat[members, 7].sum(axis=1)
-        lists["samples"][at] = objects(medians["value"][members].tolist())
-        lists["calibrated_samples"][at] = objects(medians["calibrated"][members].tolist())
+        lists["samples"][at] = objects(columns["value"][members].tolist())
+        lists["calibrated_samples"][at] = objects(columns["calibrated"][members].tolist())
         lists["processes"][at] = objects(process_of[members].tolist())
         for name, of_processes in known_of_some.items():
             known_here = ~np.isnan(of_processes[members]).all(axis=1)
@@ -169,18 +168,8 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
             names if cpu else []
             for names, cpu in zip(lists["processes"][at], lists["cpu_samples"][at], strict=True)
         )
-    return {**numbers, "n_processes": sizes, **lists}
-
-
-def _median_of_sorted(values: Array) -> Array:
-    """Return the median of each row of (rows, n) sorted values, leaving out NaN, which sorts last.
-
-    NaN for a row of nothing but NaN.
-    """
-    n = np.count_nonzero(~np.isnan(values), axis=1)
-    rows = np.arange(len(values))
-    low, high = values[rows, np.maximum(n - 1, 0) // 2], values[rows, n // 2]
-    return (low + high) / 2  # type: ignore[no-any-return]
+    of_rows = {name: medians[name].to_numpy() for name in columns}
+    return {**of_rows, **numbers, "n_processes": sizes, **lists}
 
 
 def _own_clock(cases: Sequence[CaseRecords]) -> Iterator[tuple[int, int, list[str], list[float]]]:

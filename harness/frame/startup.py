@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from harness.frame.cases import by_stage, case_columns, check, free_names, keys, measured
+from harness.frame.cases import about, by_stage, case_columns, check, free_names, keys, measured
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
 from harness.frame.typed import takes_frame
 from harness.stages.registry import PROCESS_STAGES, STAGES, names, used
@@ -71,9 +71,8 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     key = keys(rows, case)
     stages = by_stage(rows, key)
     stages = stages.reindex(columns=[*STACKED, "first_call", used("first_call")]).dropna(how="all")
-    head = rows.assign(environment=rows.get("environment", ""))
-    head = head[[*case, "environment"]].set_index(key)
-    head = head[~head.index.duplicated()].reindex(stages.index)
+    rows = rows.assign(environment=rows.get("environment", ""))
+    head = about(rows, [*case, "environment"], key, stages)
 
     once = _once(frame, head)
     before = stages[STACKED[:-1]].sum(axis=1)
@@ -160,7 +159,6 @@ def cache_effectiveness(frame: pd.DataFrame) -> pd.DataFrame:
     table["entry_bytes"] = rows["entry_bytes"].groupby(key).max().reindex(table.index)
     table["saved_s"] = table["compile_s"] - table["load_s"]
     table["relative_warm"] = table["first_call_warm_s"] / table["first_call_cold_s"]
-    about = rows[case].set_index(key)
-    about = about[~about.index.duplicated()].reindex(table.index)
-    about = about.rename(columns=free_names(axis_columns(frame), _COLUMNS))
-    return about.join(table.astype(float)).reset_index(drop=True)
+    head = about(rows, case, key, table)
+    head = head.rename(columns=free_names(axis_columns(frame), _COLUMNS))
+    return head.join(table.astype(float)).reset_index(drop=True)

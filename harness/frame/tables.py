@@ -192,9 +192,7 @@ def count_text(value: float, fact: str) -> str:
     if math.isnan(value):
         return ""
     short = {"bytes": "B", "flops": "flop"}.get(FACTS[fact].unit, "")
-    if not short:
-        return f"{value:.0f}"
-    return scaled_text(value, short)
+    return scaled_text(value, short) if short else f"{value:.0f}"
 
 
 def process_text(frame: pd.DataFrame) -> str:

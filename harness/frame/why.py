@@ -201,7 +201,7 @@ def _lines(one: Why, cases: list[str]) -> Iterator[str]:
     yield f"  measured  {place}; {len(one.processes)} process(es) of {len(one.sweeps)} sweep(s)"
     packages = [each for each in one.code if "==" in each.name]
     files = [each for each in one.code if "==" not in each.name]
-    yield from _listed("code", files, one_a_line=True)
+    yield from _listed("code", files, _MOST_FILES)
     yield from _listed("packages", packages)
     for process, names in one.left_out.items():
         yield f"  left out  process {process}, which ran other code: {some(names, 3)}"
@@ -210,14 +210,14 @@ def _lines(one: Why, cases: list[str]) -> Iterator[str]:
     yield f"  next run  {one.next}"
 
 
-def _listed(title: str, code: list[Code], one_a_line: bool = False) -> Iterator[str]:
-    """Yield what differs first; what is as it was only as far as there is room."""
+def _listed(title: str, code: list[Code], room: int = 0) -> Iterator[str]:
+    """Yield what differs first; what is as it was only as far as there is room, in lines."""
     differing = [each for each in code if each.differs]
     said = f"{len(differing)} of {len(code)} differ from what is here now"
     yield f"  {title:<8}  {said if differing else f'{len(code)}, as they are here now'}"
     same = [each for each in code if not each.differs]
-    shown = [*differing, *same[: max(_MOST_FILES - len(differing), 0)]] if one_a_line else differing
+    shown = [*differing, *same[: max(room - len(differing), 0)]]
     for each in shown:
         yield f"            {'* ' if each.differs else '  '}{each.line}"
-    if one_a_line and len(shown) < len(code):
+    if room and len(shown) < len(code):
         yield f"              ... and {len(code) - len(shown)} more: --format json has all"

@@ -201,10 +201,10 @@ def records_behind(
     `columns` are those of axes.
     """
     keys = [key_of_row(row, columns) if row else () for row in rows]
-    processes: dict[tuple[Any, ...], dict[str, Record]] = {key: {} for key in keys}
-    workloads = {key[0] for key in keys if key}
+    processes: dict[tuple[Any, ...], dict[str, Record]] = {key: {} for key in keys if key}
+    workloads = {key[0] for key in processes}
     for record in records:
         key = key_of_record(record) if record.workload in workloads else ()
         if key in processes and record.comparison is None:
             processes[key][record.replicate] = record
-    return [list(processes[key].values()) for key in keys]
+    return [list(processes.get(key, {}).values()) for key in keys]

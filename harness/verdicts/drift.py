@@ -84,8 +84,7 @@ def as_measured(row: Row) -> Seconds:
 
 
 def _names(row: Row, column: str, count: int) -> Sequence[str]:
-    names = row.get(column)
-    names = names if isinstance(names, list) else []
+    names: Sequence[str] = row.get(column) or []
     return names if len(names) == count and all(names) else []
 
 

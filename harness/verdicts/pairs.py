@@ -136,10 +136,10 @@ def _newest_rows(
     shared = [frame[name].to_list() for name in ("machine", *CASE) if name not in on]
     shared += [_axis_texts(frame, axis) for axis in axes if axis not in on]
     keys = list(zip(*shared, strict=True))
-    started = dates = _moments(frame["started_at"])
+    started = dates = frame["started_at"]
     if "commit_date" in frame.columns:
         # The clocks of the machines that share a name may differ, what was committed does not.
-        dates = _moments(frame["commit_date"]).fillna(started)
+        dates = frame["commit_date"].fillna(started)
     columns = {
         name: frame[name].to_list()
         for name in (*NEEDED, *_LATER, *TOTALS, *axes)
@@ -152,10 +152,6 @@ def _newest_rows(
     for position in np.lexsort((clock, date)).tolist():
         newest[keys[position]] = position
     return {key: _View(columns, position) for key, position in newest.items()}
-
-
-def _moments(column: pd.Series[Any]) -> pd.Series[Any]:
-    return pd.to_datetime(column, utc=True, errors="coerce")
 
 
 def _axis_texts(frame: pd.DataFrame, axis: str) -> list[str]:

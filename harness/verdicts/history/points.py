@@ -24,13 +24,10 @@ from harness.frame.frame import ORIGIN, axis_columns, with_axes
 from harness.frame.typed import takes_frame
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
-from harness.verdicts.pairs import comparable_rows
+from harness.verdicts.pairs import CASE, comparable_rows
 
 Codes = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
-
-CASE = ["machine", "workload", "target", "transform", "precision", "scenario", "stage"]
-"""Columns that, with the axes, tell one series from another."""
 
 NEEDED = (
     *(*ORIGIN, *CASE, "version", "commit_date", "started_at", "jax", "threads", "unit", "status"),
@@ -89,7 +86,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     found["rank"], found["lane"] = _order(found)
     found["hardware"] = _hardware(found)
     for number, apart in (
-        ("series", [*CASE, *axis_columns(frame), "lane"]),
+        ("series", ["machine", *CASE, *axis_columns(frame), "lane"]),
         ("protocol", ["version", "effort", "hardware", "protocol"]),
     ):
         found[number] = keys(found[apart], apart)
