@@ -44,8 +44,21 @@ class CupyEager(Side):
 
     @classmethod
     def environment(cls, precision: str, folder: str) -> dict[str, str]:
-        """Return the variables that CuPy reads."""
-        return cupy_environment(folder, precision)
+        """Return the variables that CuPy reads when it is imported.
+
+        An empty `folder` is a cold cache, one that another process filled a warm one. The driver's
+        own cache is off, so that a cold cache is cold. `ieee` forbids the tensor cores to every
+        library of the process; without a precision the side sets it per case.
+        """
+        forbidden = {"NVIDIA_TF32_OVERRIDE": "0"} if precision == "ieee" else {}
+        return {
+            "CUPY_CACHE_DIR": folder,
+            "CUPY_CACHE_IN_MEMORY": "0",
+            "CUPY_ACCELERATORS": "cub",
+            "CUPY_TF32": _TF32[precision],
+            "CUDA_CACHE_DISABLE": "1",
+            **forbidden,
+        }
 
     def __init__(self, target: str = "gpu") -> None:
         self.cupy: Any = require_cupy()
@@ -145,27 +158,6 @@ class CupyEager(Side):
         cuda = self.cupy.cuda
         device = int(cuda.runtime.getDevice())
         return int(cuda.runtime.getDeviceProperties(device)["l2CacheSize"]) or None
-
-
-def cupy_environment(cache_folder: str | Path, precision: str = "") -> dict[str, str]:
-    """Return the variables of a process that computes with CuPy, which reads them when imported.
-
-    `cache_folder` holds its compiled kernels: an empty folder is a cold cache, one that another
-    process filled a warm one. The driver's own cache is off, so that a cold cache is cold.
-
-    `precision` is one of `PRECISIONS` for a process all of whose products are in it, and empty for
-    one that computes several: the side then sets it per case. `ieee` forbids the tensor cores to
-    every library of the process, so nothing in it can be `tf32`.
-    """
-    forbidden = {"NVIDIA_TF32_OVERRIDE": "0"} if precision == "ieee" else {}
-    return {
-        "CUPY_CACHE_DIR": str(cache_folder),
-        "CUPY_CACHE_IN_MEMORY": "0",
-        "CUPY_ACCELERATORS": "cub",
-        "CUPY_TF32": _TF32[precision],
-        "CUDA_CACHE_DISABLE": "1",
-        **forbidden,
-    }
 
 
 def lacking() -> str | None:

@@ -68,8 +68,14 @@ def reference_of(
     function = function or workload.reference or workload.baseline
     if function is None:
         raise WorkloadError(f"{where(workload)} has neither reference nor baseline.")
+    return _in_numpy(function, workload, case, upcast(arguments))
+
+
+def _in_numpy(
+    function: Callable[..., Any], workload: type[Workload], case: Case, arguments: Any
+) -> Any:
     with np.errstate(all="ignore"):
-        found = function(namespace("numpy"), *upcast(arguments), **static_arguments(workload, case))
+        found = function(namespace("numpy"), *arguments, **static_arguments(workload, case))
     return jax.tree_util.tree_map(np.asarray, found)
 
 
@@ -223,11 +229,14 @@ def _other_side(
     workload: type[Workload], case: Case, data: tuple[Any, ...], side: str
 ) -> tuple[str, Any]:
     """Return the plainest other side of a CPU and what it computes; None where it cannot."""
-    if case.target != "cpu" or (side == "xla" and workload.baseline is None):
+    if case.target != "cpu":
         return "", None
-    if side == "xla":
-        return "numpy", _tried(_in_numpy, workload, case, data)
-    return "xla", _tried(_by_xla, workload, case, data)
+    if side != "xla":
+        return "xla", _tried(_by_xla, workload, case, data)
+    if workload.baseline is None:
+        return "", None
+    copied = jax.tree_util.tree_map(np.copy, data)  # a baseline may write into its inputs
+    return "numpy", _tried(_in_numpy, workload.baseline, workload, case, copied)
 
 
 def _in_float64(workload: type[Workload], case: Case, data: tuple[Any, ...]) -> Any:
@@ -239,14 +248,6 @@ def _in_float64(workload: type[Workload], case: Case, data: tuple[Any, ...]) -> 
 def _by_xla(workload: type[Workload], case: Case, data: tuple[Any, ...]) -> Any:
     function = partial(transforms.transformed(workload, case), **static_arguments(workload, case))
     return jax.device_get(jax.jit(function)(*data))
-
-
-def _in_numpy(workload: type[Workload], case: Case, data: tuple[Any, ...]) -> Any:
-    assert workload.baseline is not None
-    copied = jax.tree_util.tree_map(np.copy, data)  # a baseline may write into its inputs
-    static = static_arguments(workload, case)
-    found = workload.baseline(namespace("numpy"), *copied, **static)
-    return jax.tree_util.tree_map(np.asarray, found)
 
 
 def _as(result: Any, reference: Any) -> Any:

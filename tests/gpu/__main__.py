@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from harness import targets
-from harness.sides.cupy_eager import cupy_environment
+from harness.sides.cupy_eager import CupyEager
 
 TIMEOUT_S = 90.0
 BUDGET_S = 240.0
@@ -29,7 +29,7 @@ def environment(name, scratch):
     from tests.gpu.libraries import Xla
 
     library, _, own = CHECKS[name]
-    variables = {**os.environ, **cupy_environment(scratch / "kernels")}
+    variables = {**os.environ, **CupyEager.environment("", str(scratch / "kernels"))}
     variables |= {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "0"}
     if library is Xla:
         variables["JAX_PLATFORMS"] = targets.find("gpu").platforms

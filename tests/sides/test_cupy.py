@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from harness.sides import cupy_eager
-from harness.sides.cupy_eager import cupy_environment
+from harness.sides.cupy_eager import CupyEager
 from harness.sides.registry import find, of_family
 from harness.sides.side import Unavailable
 from tests.gpu.libraries import count_kernel_nodes
@@ -23,7 +23,7 @@ no_driver = pytest.mark.skipif(cupy_eager.DRIVER_FILE.exists(), reason="there is
 
 def run(script, folder, **variables):
     """Run a script in a process of its own, with the environment of a comparison with CuPy."""
-    environment = {**os.environ, **cupy_environment(folder), **variables}
+    environment = {**os.environ, **CupyEager.environment("", str(folder)), **variables}
     done = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
@@ -97,12 +97,12 @@ def test_what_cupy_raises_is_explained(said):
 
 
 def test_the_environment_isolates_the_caches_and_says_what_cublas_may_do(tmp_path):
-    free = cupy_environment(tmp_path)
+    free = CupyEager.environment("", str(tmp_path))
     assert free["CUPY_CACHE_DIR"] == str(tmp_path)
     assert free["CUDA_CACHE_DISABLE"] == "1"
     assert free["CUPY_ACCELERATORS"] == "cub"
     assert "NVIDIA_TF32_OVERRIDE" not in free
-    ieee, tf32 = (cupy_environment(tmp_path, precision) for precision in ("ieee", "tf32"))
+    ieee, tf32 = (CupyEager.environment(precision, str(tmp_path)) for precision in ("ieee", "tf32"))
     assert (ieee["CUPY_TF32"], ieee["NVIDIA_TF32_OVERRIDE"]) == ("0", "0")
     assert tf32["CUPY_TF32"] == "1"
     assert "NVIDIA_TF32_OVERRIDE" not in tf32
