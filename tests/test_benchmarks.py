@@ -12,7 +12,7 @@ import scipy.special
 from benchmarks.kernels import on_cpu, rows_gpu
 from harness.declare import inputs, transforms
 from harness.declare.discovery import discover
-from harness.declare.workload import enumerate_cases, make_inputs, name_of, static_arguments
+from harness.declare.workload import enumerate_cases, make_arguments, name_of, static_arguments
 from harness.sides.side import namespace
 
 GATES = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5}
@@ -43,7 +43,7 @@ def listed(hook):
 def answered(workload, label):
     """Return a case's inputs, what the function makes of them, and the float64 reference."""
     (case,) = (case for case in cases(workload) if case.label == label)
-    arguments = inputs.fill(make_inputs(workload, case))
+    arguments = inputs.fill(make_arguments(workload, case).flat)
     static = static_arguments(workload, case)
     with jax.enable_x64(workload.x64):
         function = transforms.transformed(workload, case)

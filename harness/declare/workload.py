@@ -316,8 +316,3 @@ def make_arguments(workload: type[Workload], case: Case) -> CallArguments:
             f"{sorted(static)}; a tuple holds the arguments, anything else is the one argument."
         ) from None
     return made
-
-
-def make_inputs(workload: type[Workload], case: Case) -> tuple[Any, ...]:
-    """Return the arguments of `function` but the static ones; those by keyword come last."""
-    return make_arguments(workload, case).flat

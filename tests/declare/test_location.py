@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.declare.location import Source, import_file, load, locate
-from harness.declare.workload import Case, Workload, WorkloadError, make_inputs, spec
+from harness.declare.workload import Case, Workload, WorkloadError, make_arguments, spec
 
 MODULE = """
 from harness import Workload, spec
@@ -52,7 +52,7 @@ def write(file, name="Own", size=3):
 
 
 def shape(workload):
-    return make_inputs(workload, Case())[0].shape
+    return make_arguments(workload, Case()).flat[0].shape
 
 
 # --- where a class is to be found ---------------------------------------------------------------
@@ -61,9 +61,9 @@ def shape(workload):
 ELSEWHERE = """
 import json, msgspec, sys
 from harness.declare.location import Source, load
-from harness.declare.workload import Case, make_inputs
+from harness.declare.workload import Case, make_arguments
 sources = msgspec.json.decode(sys.stdin.read(), type=list[Source])
-print(json.dumps([make_inputs(load(s), Case())[0].shape for s in sources]))
+print(json.dumps([make_arguments(load(s), Case()).flat[0].shape for s in sources]))
 """
 
 

@@ -21,7 +21,7 @@ from harness.declare.workload import (
     Workload,
     WorkloadError,
     enumerate_cases,
-    make_inputs,
+    make_arguments,
     name_of,
     skip_reason,
     spec,
@@ -233,7 +233,7 @@ def test_a_named_value_is_its_name_for_people_and_the_thing_for_the_code():
         "size=S, activation=none",
         "size=S, activation=tanh",
     ]
-    assert make_inputs(Stencil, cases[3])[0].shape == (8,)
+    assert make_arguments(Stencil, cases[3]).flat[0].shape == (8,)
     assert static_arguments(Stencil, cases[3]) == {"steps": 3, "activation": np.tanh}
     assert [skip_reason(Stencil, case) for case in cases] == [None, None, "M: 8", None]
     # Of an axis of numbers others may be derived as well.
@@ -242,7 +242,7 @@ def test_a_named_value_is_its_name_for_people_and_the_thing_for_the_code():
     case = next(enumerate_cases(changed))
     assert case.axes == {"size": 2}
     assert static_arguments(changed, case) == {"steps": 4}
-    assert make_inputs(changed, case)[0].shape == (2,)
+    assert make_arguments(changed, case).flat[0].shape == (2,)
     mixed = declare(sweep={"size": [1, 1.0, True, "1", (1,), 0.0, -0.0], "steps": [1]})
     check(mixed)
     assert len({case.id for case in enumerate_cases(mixed)}) == 7 * 4, "they only look alike"
@@ -264,7 +264,7 @@ def any_axis(self, **axes):
 def test_inputs_take_what_they_name_and_need_no_self(inputs, shape):
     changed = declare(inputs=inputs)
     check(changed)
-    assert make_inputs(changed, next(enumerate_cases(changed)))[0].shape == shape
+    assert make_arguments(changed, next(enumerate_cases(changed))).flat[0].shape == shape
 
 
 @pytest.mark.parametrize(
@@ -322,7 +322,7 @@ def test_cases_come_in_the_order_of_asvs_parameters_and_skip_says_which_are_left
     wanted = list(itertools.product(*parameters))
     assert [tuple(case.coordinates.values()) for case in cases] == wanted
     assert static_arguments(Größe, cases[-1]) == {"μ": "零"}
-    assert make_inputs(Größe, cases[0]) == ({"a": spec(()), "b": [spec((4,))]},)
+    assert make_arguments(Größe, cases[0]).flat == ({"a": spec(()), "b": [spec((4,))]},)
     assert [skip_reason(Größe, case) for case in cases] == [None] * 9 + ["too far"] * 3
     assert version_of(Größe)
     wrong = declare(skip=lambda self, **case: True)
@@ -343,7 +343,7 @@ def test_inputs_that_the_function_does_not_accept_are_an_error(made, said):
     case = Case({"size": 16, "steps": 1})
     text = rf"function does not accept the inputs of size=16, steps=1, transform='forward'.*{said}"
     with pytest.raises(WorkloadError, match=text):
-        make_inputs(changed, case)
+        make_arguments(changed, case)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from benchmarks.kernels import attention, nbody, rows_gpu
 from harness.declare import discovery
 from harness.declare.inputs import fill
-from harness.declare.workload import enumerate_cases, make_inputs, static_arguments
+from harness.declare.workload import enumerate_cases, make_arguments, static_arguments
 from harness.sides.side import namespace
 from tests.performance.command import BENCHMARKS
 from tests.sides.cuda_on_cpu import COMPILER, CupyOnCpu
@@ -75,7 +75,7 @@ def test_a_kernel_computes_what_the_baseline_does_in_double_precision(on_cpu, wo
     ]
     assert cases
     for case in cases:
-        arrays, static = fill(make_inputs(workload, case)), static_arguments(workload, case)
+        arrays, static = fill(make_arguments(workload, case).flat), static_arguments(workload, case)
         expected = in_double(workload, arrays, static)
         found = fused(*arrays, **static)
         scale = np.abs(expected).max()
