@@ -9,13 +9,13 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import psutil
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from harness.declare.code import installed
 from harness.engine.child import Child
@@ -24,17 +24,19 @@ from harness.engine.job import (
     SIZE,
     Bye,
     CurrentVisit,
-    Done,
     Fatal,
+    Hello,
     Job,
-    Message,
+    JobCase,
     Visit,
     decode_message,
     encode,
+    unmeasured,
 )
 from harness.engine.parents import Parents
 from harness.records.environment import surroundings
-from harness.sides.side_process import owned
+from harness.records.schema import Record
+from harness.sides import side_process
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import forgotten
 from harness.watch.temporary import temporary_folder
@@ -46,27 +48,30 @@ MEMORY_SHARE = 0.8
 """The part of the machine's (or the control group's) memory that a process may hold."""
 
 
-@dataclass
-class Ending:
-    """How a measuring process ended."""
+class Listener(Protocol):
+    """Who is told what becomes of a job."""
 
-    reason: str = ""
-    """Empty where it finished its job."""
-    visit: Visit | None = None
-    """What it was at last."""
-    stderr: list[str] = field(default_factory=list)
-    bye: Bye | None = None
-    hopeless: bool = False
-    """Whether the process said itself that it cannot measure anything: another could not either."""
-    origin: dict[str, str] = field(default_factory=dict)
-    """What records say of the process, and of how it was started."""
+    def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
+        """Take a record: of a case, or with None of the process itself or its reference program.
+
+        `hopeless` says of a failure that another process could not do better.
+        """
+
+    def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
+        """Hear what the process is at; `ref` is the case, where it is at one."""
+
+    def check(self) -> None:
+        """Be called some times a second while a process measures; what is raised ends it."""
+
+    def timed(self, bye: Bye) -> None:
+        """Hear how much of a process's time was inside timed regions."""
 
 
 def variables(job: Job) -> dict[str, str]:
     """Return the environment of a job's process: the caller's, in the job's scenario."""
     found = forgotten(os.environ)
     if job.backend:  # its scenario is of its own cache of kernels: JAX has none
-        found = {name: value for name, value in found.items() if not owned(name)}
+        found = {name: value for name, value in found.items() if not side_process.owned(name)}
         found |= SCENARIOS["off"].environment("")
     else:
         found |= SCENARIOS[job.scenario].environment(job.cache_folder)
@@ -117,134 +122,175 @@ def alone(job: Job) -> str:
     return "" if sys.platform == "linux" else "only on Linux is it known to be safe"
 
 
-def run(
-    job: Job,
-    on_message: Callable[[Message], None],
-    on_visit: Callable[[Visit], None],
-    on_look: Callable[[], None] = lambda: None,
-    parents: Parents | None = None,
-) -> Ending:
-    """Run `job` in a process of its own, hand each message on, and say how the process ended.
-
-    It is forked from one of `parents`, where there are any and that is safe.
-
-    The process waits after each record until `on_message` has returned, so that storing it disturbs
-    nothing. `on_visit` is called now and then with what the process is at, and `on_look` whenever
-    the process is looked at. The job's `timeout_s` bounds one pass over one case, to a quarter of a
-    second. Whatever happens here, a Ctrl-C or what a callback raises included, the process and all
-    that it started are gone afterwards.
-    """
-    environment, reason, parent = variables(job), alone(job), None
-    if parents and not reason:
-        found = parents.find(job.base["sweep"], job.process, environment, on_look)
-        parent, reason = (None, found) if isinstance(found, str) else (found, "")
-    origin = {
-        "process": secrets.token_hex(8),
-        "parent": parent.name if parent else "",
-        "not_forked": reason if parents else "",
-    }
-    known, *also = [replace(part, base={**part.base, **origin}) for part in job.parts]
-    known = replace(known, also=also)
-    with tempfile.TemporaryFile() as shared:
-        shared.truncate(SIZE)
-        fds = [shared.fileno()]
-        current = CurrentVisit(shared.fileno())
-        command = [sys.executable, "-m", "harness.engine.worker", str(shared.fileno())]
-        command += ["compared"] if job.backend else []
-        try:
-            try:
-                started = Child(command, environment, fds=fds, parent=parent)
-            except OSError:
-                if parent is None:
-                    raise
-                parent.end()  # it was killed, and another takes its place
-                return run(job, on_message, on_visit, on_look, parents)
-            with started as child:
-                distributions = dict(parent.distributions) if parent else {}
-                ending = _Conversation(
-                    known, child, current, distributions, on_message, on_visit, on_look
-                ).run()
-        finally:
-            current.close()
-    ending.origin = origin
-    return ending
-
-
 class _Stopped(Exception):
     """The process was, or is to be, ended; the text says why."""
 
 
-@dataclass
-class _Conversation:
-    job: Job
-    child: Child
-    current: CurrentVisit
-    distributions: dict[str, dict[str, str]]
-    """What of the process's code is installed, looked up once."""
-    on_message: Callable[[Message], None]
-    on_visit: Callable[[Visit], None]
-    on_look: Callable[[], None]
+class MeasuringProcess:
+    """One process over what is left of a job; one that `only_fills` the directory keeps none.
 
-    def __post_init__(self) -> None:
-        self.timeouts_s = {ref.key: part.timeout_s for part in self.job.parts for ref in part.cases}
-        self.timeout_s = self.job.timeout_s
-        self.limit = self.job.memory_limit_bytes or memory_limit()
-        self.ending = Ending()
-        self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
+    It is forked from one of `parents`, where there are any and that is safe. It waits after each
+    record until the listener has kept it, so that storing it disturbs nothing. The job's
+    `timeout_s` bounds one pass over one case, to a quarter of a second. Whatever happens here, a
+    Ctrl-C or what the listener raises included, the process and all that it started are gone
+    afterwards.
+    """
 
-    def run(self) -> Ending:
-        try:
-            self._listen()
-        except _Stopped as stopped:
-            self.ending.reason, self.ending.stderr = str(stopped), self.child.output
-        return self.ending
+    def __init__(
+        self,
+        job: Job,
+        listener: Listener,
+        parents: Parents | None,
+        todo: list[JobCase],
+        cache: str = "",
+        only_fills: bool = False,
+    ) -> None:
+        needed = {}
+        if job.backend:
+            needed = side_process.variables(job.backend, job.threads, job.precision, cache)
+        self.job = replace(
+            job.with_cases(todo),
+            cache_folder=cache,
+            environment={**job.environment, **needed},
+            passes=1 if only_fills else job.passes,
+        )
+        self.listener = listener
+        self.parents = parents
+        self.only_fills = only_fills
+        self.by_key = {ref.key: ref for ref in todo}
+        self.part_of = {ref.key: part for part in self.job.parts for ref in part.cases}
+        self.left = dict(self.by_key)
+        self.fingerprints: dict[int, str] = {}
+        """Of the programs of the cases that were measured."""
+        self.timeout_s = job.timeout_s
+        self.limit = job.memory_limit_bytes or memory_limit()
+        self.hello: Hello | None = None
+        self.bye: Bye | None = None
+        self.visit: Visit | None = None
+        """What it was at last."""
+        self.hopeless = False
+        """Whether it said itself that it cannot measure anything: another could not either."""
+
+    def measure(self) -> list[JobCase]:
+        """Run the process; return what is left because it did not survive."""
+        self.listener.tell(f"{len(self.left)} cases", "start")
+        reason, stderr = "", list[str]()
+        with tempfile.TemporaryFile() as shared:
+            shared.truncate(SIZE)
+            self.current = CurrentVisit(shared.fileno())
+            try:
+                with self._started(shared.fileno()) as self.child:
+                    try:
+                        self._listen()
+                    except _Stopped as stopped:
+                        reason, stderr = str(stopped), self.child.output
+            finally:
+                self.current.close()
+        if self.bye:
+            self.listener.timed(self.bye)
+        if not reason:
+            return []
+        culprits = list(self.left.values())
+        if self.visit and self.visit.case in self.by_key:
+            # Nobody's fault where it died after the record of the case.
+            culprits = [ref for ref in culprits if ref.key == self.visit.case]
+        for ref in culprits:
+            del self.left[ref.key]
+            if not self.only_fills:
+                fields = {"stderr": stderr, **self.origin}
+                if self.hello:
+                    fields |= asdict(self.hello)
+                record = unmeasured(self.part_of[ref.key], ref, "failed", reason, **fields)
+                self.listener.keep(record, ref, self.hopeless)
+        return list(self.left.values())
+
+    def _started(self, note: int) -> Child:
+        """Start the process, which notes in an open file what it is at."""
+        environment, on_its_own = variables(self.job), alone(self.job)
+        command = [sys.executable, "-m", "harness.engine.worker", str(note)]
+        command += ["compared"] if self.job.backend else []
+        while True:
+            parent, reason = None, on_its_own
+            if self.parents and not reason:
+                sweep, number = self.job.base["sweep"], self.job.process
+                found = self.parents.find(sweep, number, environment, self.listener.check)
+                parent, reason = (None, found) if isinstance(found, str) else (found, "")
+            self.origin = {
+                "process": secrets.token_hex(8),
+                "parent": parent.name if parent else "",
+                "not_forked": reason if self.parents else "",
+            }
+            self.distributions = dict(parent.distributions) if parent else {}
+            """What of the process's code is installed, looked up once."""
+            try:
+                return Child(command, environment, fds=[note], parent=parent)
+            except OSError:
+                if parent is None:
+                    raise
+                parent.end()  # it was killed, and another takes its place
 
     def _listen(self) -> None:
         """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
-        job = replace(self.job, surroundings=surroundings(), memory_limit_bytes=self.limit)
-        self.child.send(encode(job))
+        self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
+        known, *also = [replace(part, base={**part.base, **self.origin}) for part in self.job.parts]
+        about = {"surroundings": surroundings(), "memory_limit_bytes": self.limit}
+        self.child.send(encode(replace(known, also=also, **about)))
         for line in self.child.lines(self._look):
             try:
                 message = decode_message(line)
             except msgspec.MsgspecError:
-                self.ending.hopeless = True
+                self.hopeless = True
                 raise _Stopped(
                     f"the process wrote {line[:80]!r} where its messages are read"
                 ) from None
-            if isinstance(message, Done):
-                message.record.code = installed(message.record.code, self.distributions)
-            self.on_message(message)
-            if isinstance(message, Bye):
-                self.ending.bye = message
+            if isinstance(message, Hello):
+                self.hello = message
+            elif isinstance(message, Bye):
+                self.bye = message
             elif isinstance(message, Fatal):
-                self.ending.hopeless = True
+                self.hopeless = True
                 raise _Stopped(message.reason)
-            elif isinstance(message, Done):
+            else:
+                self._keep(message.record)
                 self.child.send(b"")  # it is stored: go on
-        self.ending.visit = self.current.read()
+        self.visit = self.current.read()
         code = self.child.code or 0
         if code == -signal.SIGKILL:
             how = "not by the harness: perhaps the kernel, for want of memory"
             raise _Stopped(f"{self.child.how} ({how})")
         if code < 0:
             raise _Stopped(self.child.how)
-        if code or not self.ending.bye:
+        if code or not self.bye:
             raise _Stopped(f"the process ended with {self.child.how} before it was done")
+
+    def _keep(self, record: Record) -> None:
+        record.code = installed(record.code, self.distributions)
+        ref = self.by_key.get(record.key)
+        if not self.only_fills:
+            self.listener.keep(record, ref)
+        if ref:
+            self.fingerprints[ref.index] = record.fingerprint
+            self.left.pop(ref.key, None)  # it may come again, with what was counted
 
     def _look(self) -> None:
         """Raise :class:`_Stopped` if the process must be ended."""
-        self.on_look()
+        self.listener.check()
         visit = self.current.read()
-        if visit is not None and visit != self.ending.visit:
-            before, self.ending.visit = self.ending.visit, visit
+        if visit is not None and visit != self.visit:
+            before, self.visit = self.visit, visit
             if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
-                self.timeout_s = self.timeouts_s.get(visit.case, self.job.timeout_s)
+                part = self.part_of.get(visit.case, self.job)
+                self.timeout_s = part.timeout_s
                 self.deadline = time.monotonic() + self.timeout_s
-            self.on_visit(visit)
-        if time.monotonic() >= self.deadline and not self.ending.bye:
+            ref = self.by_key.get(visit.case)
+            label = ref.label if ref else "(the reference program)"
+            self.listener.tell(label, visit.stage, ref)
+        if time.monotonic() >= self.deadline and not self.bye:
             late = f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
-            if at := self.ending.visit:
-                late = f"timeout: not done after {self.timeout_s:g} s, in stage {at.stage!r}"
+            if self.visit:
+                late = (
+                    f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
+                )
             raise _Stopped(late)
         with contextlib.suppress(psutil.Error):  # it ends just now
             held = psutil.Process(self.child.pid).memory_info().rss

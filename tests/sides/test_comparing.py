@@ -9,11 +9,10 @@ from harness import targets
 from harness.declare.location import Source, locate
 from harness.engine import process
 from harness.engine.context import Options, local_context
-from harness.engine.job import Done, Job, JobCase
+from harness.engine.job import Job, JobCase
 from harness.engine.plan import Plan
 from harness.sides.ceilings import Ceilings
 from harness.sides.registry import arms
-from harness.sides.side_process import variables
 from harness.stages.sampling import effort
 from tests.sides.running import base, compared, run
 from tests.sweeps import SUITES, sweep
@@ -187,6 +186,25 @@ def test_the_callers_variables_do_not_reach_a_comparison(monkeypatch):
     assert found["JAX_ENABLE_COMPILATION_CACHE"] == "0"
 
 
+class Kept:
+    """Listens to a process, and keeps its records."""
+
+    def __init__(self):
+        self.records = []
+
+    def keep(self, record, ref, hopeless=False):
+        self.records.append(record)
+
+    def tell(self, case, stage, ref=None):
+        pass
+
+    def check(self):
+        pass
+
+    def timed(self, bye):
+        pass
+
+
 def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
     if not targets.find("gpu").lacking():
         pytest.skip("there is a GPU")
@@ -195,15 +213,13 @@ def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
         cases=[JobCase(0, "size=1024, transform='forward', target='gpu'", "key")],
         timeout_s=60,
         base=base("gpu"),
-        cache_folder=str(tmp_path),
-        environment=variables("cupy-eager", "all", "", str(tmp_path)),
     )
-    messages = []
-    assert process.run(job, messages.append, lambda visit: None).reason == ""
-    (record,) = [m.record for m in messages if isinstance(m, Done)]
+    kept = Kept()
+    assert process.MeasuringProcess(job, kept, None, job.cases, str(tmp_path)).measure() == []
+    (record,) = kept.records
     assert (record.status, record.comparison.backend) == ("skipped", "cupy-eager")
     assert "CuPy" in record.reason or "CUDA" in record.reason
     assert str(tmp_path) not in bytes(record.environment).decode()
     of_jax = msgspec.structs.replace(job, backend="xla", platforms="tpu")
-    ended = process.run(of_jax, messages.append, lambda visit: None)
-    assert ended.reason.startswith("JAX found no gpu device: ")
+    process.MeasuringProcess(of_jax, kept, None, job.cases).measure()
+    assert kept.records[1].reason.startswith("JAX found no gpu device: ")
