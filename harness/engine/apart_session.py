@@ -10,14 +10,23 @@ import time
 from msgspec.structs import replace
 
 from harness.declare.code import LoadedCode
+from harness.declare.workload import Case
 from harness.engine import channel
-from harness.engine.job import Bye, CurrentVisit, Done, Hello, Job, unmeasured, workload_of
+from harness.engine.job import (
+    Bye,
+    CurrentVisit,
+    Done,
+    Hello,
+    Job,
+    JobCase,
+    unmeasured,
+    workload_of,
+)
 from harness.engine.session import CaseRun, Send, StagedSession
 from harness.stages import injection
 from harness.stages.compute import LONG_S, REPEATS, VISITS
 from harness.stages.sampling import visits
-from harness.stages.stage import LOOP
-from harness.stages.staged_case import ComputeCase, FirstCallCase
+from harness.stages.staged_case import ComputeCase, FirstCallCase, StagedCase
 from harness.watch.evidence import Evidence
 
 _clock = time.perf_counter_ns
@@ -30,45 +39,23 @@ class FirstCallSession(StagedSession):
         """Take the first call of the job's case; nothing else is built, none of memory frozen."""
         self.send(Hello(self.environment, self.load_average))
         began = _clock()
-        for ref, case in self.cases():
-            called = FirstCallCase(
-                self.workload,
-                case,
-                self.proof,
-                spawned_ns=channel.spawned_ns(),
-                scenario=self.job.scenario,
-                folder=self.job.cache_folder,
-                expected=ref.fingerprint,
-            )
-            run = CaseRun(self, ref, called)
+        for run in self.runs().values():
             run.visit(0)
             if not run.over:
-                run.finish({LOOP: called.loop_ns})
+                self.finish(run)
         self.send(Bye(self.timed_ns, _clock() - began))
+
+    def measured(self, ref: JobCase, case: Case) -> StagedCase:
+        """Return the case that is called."""
+        return self.staged(FirstCallCase, ref, case, spawned_ns=channel.spawned_ns())
 
 
 class ComputeSession(StagedSession):
     """One workload's part of a process that runs programs on one thread, many workloads' mixed."""
 
-    def runs(self) -> dict[str, CaseRun]:
-        """Return the cases."""
-        runs = {}
-        for ref, case in self.cases():
-            computed = ComputeCase(
-                self.workload,
-                case,
-                self.proof,
-                programs=self.job.programs,
-                extra_ns=ref.extra_ns,
-                turns=self.work.turns(ref.extra_ns) if self.work else {},
-            )
-            runs[ref.key] = CaseRun(self, ref, computed)
-        return runs
-
-    def finish(self, run: CaseRun) -> None:
-        """Send the record of a case."""
-        assert isinstance(run.measured, ComputeCase)
-        run.finish({LOOP: min(run.measured.loop_ns)})
+    def measured(self, ref: JobCase, case: Case) -> StagedCase:
+        """Return a case that is built and computed inline."""
+        return self.staged(ComputeCase, ref, case)
 
 
 def measure(job: Job, send: Send, current: CurrentVisit, code: LoadedCode, proof: Evidence) -> None:

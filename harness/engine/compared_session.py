@@ -8,10 +8,25 @@ from typing import Any
 import jax
 
 from harness import targets
-from harness.engine.session import CaseRun, Session
+from harness.declare.code import LoadedCode
+from harness.declare.workload import Case
+from harness.engine import containment
+from harness.engine.job import (
+    Bye,
+    CurrentVisit,
+    Done,
+    Fatal,
+    Job,
+    JobCase,
+    unmeasured,
+    workload_of,
+)
+from harness.engine.session import Send, Session
 from harness.records import environment
+from harness.records.schema import to_raw
+from harness.sides import registry
 from harness.sides.compared_case import ComparedCase
-from harness.sides.side import Side
+from harness.sides.side import Side, Unavailable
 from harness.sides.side_process import ProcessState
 from harness.stages.scenarios.registry import SCENARIOS
 
@@ -41,17 +56,33 @@ class ComparedSession(Session):
     def prepare(self) -> None:
         """Do nothing: the side is awake."""
 
-    def runs(self) -> dict[str, CaseRun]:
-        """Return the cases."""
-        runs = {}
-        for ref, case in self.cases():
-            compared = ComparedCase(
-                self.workload,
-                case,
-                self.side,
-                self.state,
-                self.job.threads,
-                only_fill=SCENARIOS[self.job.scenario].directory == "filled",
-            )
-            runs[ref.key] = CaseRun(self, ref, compared)
-        return runs
+    def measured(self, ref: JobCase, case: Case) -> ComparedCase:
+        """Return a case that the side computes."""
+        return ComparedCase(
+            self.workload,
+            case,
+            self.side,
+            self.state,
+            self.job.threads,
+            only_fill=SCENARIOS[self.job.scenario].directory == "filled",
+        )
+
+
+def measure(job: Job, send: Send, current: CurrentVisit, state: ProcessState) -> None:
+    """Measure the job's cases on its side, in a process whose environment is verified."""
+    job.base["contained"] = containment.contain(job.memory_limit_bytes if job.on_host else None)
+    code = LoadedCode()
+    workload = workload_of(job, lambda reason: send(Fatal(reason)))
+    if workload is None:
+        return
+    try:
+        side = registry.find(job.backend)(job.target)
+    except Unavailable as error:
+        known = to_raw(job.surroundings)
+        for ref in job.cases:
+            send(Done(unmeasured(job, ref, "skipped", str(error), environment=known)))
+        send(Bye(0.0, 0.0))
+    except RuntimeError as error:
+        send(Fatal(f"JAX found no {job.target} device: {error}"))
+    else:
+        ComparedSession(job, workload, send, current, code, state, side).measure()

@@ -37,13 +37,13 @@ from harness.stages.passes import gc_off
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
-from harness.stages.staged_case import FirstCallCase, StagedCase
+from harness.stages.stage import LOOP
+from harness.stages.staged_case import StagedCase
 from harness.targets.topologies import Topology, unusable
 from harness.watch.evidence import Evidence
 
 if TYPE_CHECKING:
     from harness.sides.compared_case import ComparedCase
-    from harness.stages.staged_case import FirstCallCase
 
 Send = Callable[[Message], None]
 
@@ -57,7 +57,7 @@ class CaseRun:
     session: Session
     ref: JobCase | None
     """None for the reference program."""
-    measured: StagedCase | FirstCallCase | ComparedCase
+    measured: StagedCase | ComparedCase
     passes: int = 0
     over: bool = False
     record: Record | None = None
@@ -153,8 +153,12 @@ class Session(ABC):
         """Return what the process found out about its flags and its device."""
 
     @abstractmethod
+    def measured(self, ref: JobCase, case: Case) -> StagedCase | ComparedCase:
+        """Return a case as it is visited."""
+
     def runs(self) -> dict[str, CaseRun]:
         """Return what is to be visited, by the key of the case."""
+        return {ref.key: CaseRun(self, ref, self.measured(ref, case)) for ref, case in self.cases()}
 
     def measure(self) -> None:
         """Measure every case of the job, and say goodbye."""
@@ -271,30 +275,41 @@ class StagedSession(Session):
         if any(ref.extra_ns for ref in self.job.cases):
             self.work = injection.measure_work()
 
+    def staged(self, kind: type[StagedCase], ref: JobCase, case: Case, **own: Any) -> StagedCase:
+        """Return a case of a kind, with what the job and the process know of it."""
+        return kind(
+            self.workload,
+            case,
+            self.proof,
+            scenario=self.job.scenario,
+            folder=self.job.cache_folder,
+            topology=self.topology,
+            expected=ref.fingerprint,
+            programs=self.job.programs,
+            extra_ns=ref.extra_ns,
+            turns=self.work.turns(ref.extra_ns) if self.work else {},
+            **own,
+        )
+
+    def finish(self, run: CaseRun) -> None:
+        """Send the record of a case, calibrated by the loops of its own visits."""
+        assert isinstance(run.measured, StagedCase)
+        run.finish({LOOP: min(run.measured.loop_ns)})
+
+
+class PassSession(StagedSession):
+    """A process that makes passes over its cases, and over the reference program beside them."""
+
+    def measured(self, ref: JobCase, case: Case) -> StagedCase:
+        """Return a case that is visited pass by pass."""
+        return self.staged(StagedCase, ref, case)
+
     def runs(self) -> dict[str, CaseRun]:
-        """Return the cases, and the reference program."""
-        job = self.job
+        """Return the reference program, and the cases."""
         self.reference = StagedCase(
             Reference, Case(), self.proof, topology=self.topology, is_reference=True
         )
-        self.staged: dict[str, StagedCase] = {}
-        runs = {REFERENCE: CaseRun(self, None, self.reference)}
-        for ref, case in self.cases():
-            staged = StagedCase(
-                self.workload,
-                case,
-                self.proof,
-                scenario=job.scenario,
-                folder=job.cache_folder,
-                topology=self.topology,
-                expected=ref.fingerprint,
-                programs=job.programs,
-                extra_ns=ref.extra_ns,
-                turns=self.work.turns(ref.extra_ns) if self.work else {},
-            )
-            self.staged[ref.key] = staged
-            runs[ref.key] = CaseRun(self, ref, staged)
-        return runs
+        return {REFERENCE: CaseRun(self, None, self.reference), **super().runs()}
 
     def _visit(self, runs: dict[str, CaseRun]) -> None:
         """Also count Python's calls, in the first process of a group: all would count the same.
@@ -303,14 +318,16 @@ class StagedSession(Session):
         slows down what follows.
         """
         super()._visit(runs)
-        for key, staged in self.staged.items() if self.job.process == 0 else ():
-            runs[key].add("facts", staged.count)
+        staged = [(run, run.measured) for run in runs.values() if run.ref]
+        cases = [(run, case) for run, case in staged if isinstance(case, StagedCase)]
+        for run, case in cases if self.job.process == 0 else ():
+            run.add("facts", case.count)
         if self.job.inside:
             from harness.stages.inside import open_up  # what no process needs to be ready
 
-            for key, staged in self.staged.items():
-                if (prepared := staged.prepared) is not None:
-                    runs[key].add("compile_times", functools.partial(open_up, prepared))
+            for run, case in cases:
+                if (prepared := case.prepared) is not None:
+                    run.add("compile_times", functools.partial(open_up, prepared))
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

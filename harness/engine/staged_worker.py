@@ -84,7 +84,7 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    kind = apart_session.FirstCallSession if job.apart else session.StagedSession
+    kind = apart_session.FirstCallSession if job.apart else session.PassSession
     try:
         kind(job, workload, send, current, code, proof, process_ns, topology).measure()
     except topologies.Unusable as error:

@@ -22,7 +22,7 @@ from harness.stages import compute, injection, reference
 from harness.stages.build import count_calls
 from harness.stages.passes import OTHER_PROGRAM, Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
-from harness.stages.registry import ALONE_STAGES, STAGES, names
+from harness.stages.registry import STAGES, names
 from harness.stages.scenarios.cache_state import switched_off
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.stage import Step
@@ -153,15 +153,13 @@ class StagedCase:
         for stage, samples in self.samples.items():
             if not samples.samples_ns and not samples.refused:
                 samples.reason = samples.reason or self.state.missing.get(stage, "")
-        if self.state.name == "off" and not self.is_reference and not self._on_a_cpu():
+        on_a_cpu = self.topology is None and jax.default_backend() == "cpu"
+        if self.state.name == "off" and "run" in self.steps and not (self.is_reference or on_a_cpu):
             self.samples["compute"] = StageSamples(reason=compute.ONLY_ON_A_CPU)
         for stage, calls_ns in self.calls_ns.items():
             self.samples[stage].calls = Distribution.of(calls_ns)
         loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
         return {**self.samples, **loop}
-
-    def _on_a_cpu(self) -> bool:
-        return self.topology is None and jax.default_backend() == "cpu"
 
     def fields(self) -> dict[str, Any]:
         """Return what else its record holds."""
@@ -200,59 +198,31 @@ class ComputeCase(StagedCase):
 
 
 @dataclass
-class FirstCallCase:
-    """A case that a process calls for the first time, and does nothing else: what a user feels.
+class FirstCallCase(StagedCase):
+    """A case that a process calls for the first time, and does nothing else: what a user feels."""
 
-    It is taken in a scenario; nothing is made before the visit.
-    """
-
-    who = ""
-    comparison = None
-
-    workload: type[Workload]
-    case: Case
-    proof: Evidence
-    """Hears JAX's events, from before anything of the user's was imported."""
-    _: KW_ONLY
-    spawned_ns: int
+    spawned_ns: int = field(kw_only=True)
     """When the process was started, by the monotonic clock."""
-    scenario: str = "off"
-    folder: str = ""
-    """The directory of the persistent cache; empty where there is none."""
-    expected: str = ""
-    """The fingerprint of the program that the cache must answer with, if known."""
 
-    def __post_init__(self) -> None:
-        self.loop_ns = 0.0
-        self.fingerprint = ""
-        self.entry_bytes = 0
-        self.samples: dict[str, StageSamples] = {}
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What is taken in the one visit."""
+        return "first_call", "start"
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
         """Take the first call; return the nanoseconds inside timed regions."""
         announce("inputs")
         prepared = prepare(self.workload, self.case, traces=False)
         folder = Path(self.folder) if self.folder else None
-        state = SCENARIOS[self.scenario]
-        run = Pass(prepared, self.proof, state, folder, announce, spawned_ns=self.spawned_ns)
-        for name in ALONE_STAGES:
+        run = Pass(prepared, self.proof, self.state, folder, announce, spawned_ns=self.spawned_ns)
+        for name in self.samples:
             run.take(STAGES[name])
         announce("program")
         for _, step in run.build.steps():
             step()  # JAX has it in memory: this is the program that ran
         self.fingerprint = fingerprint(run.build.compiled)
-        for name in ALONE_STAGES:
-            if self.expected and self.fingerprint != self.expected:
-                run.refuse(name, OTHER_PROGRAM)
-            run.add_to(self.samples.setdefault(name, StageSamples()), name)
-        self.entry_bytes = run.entry_bytes
-        self.loop_ns = reference.loop_ns()
-        return run.timed_ns + reference.LOOPS * self.loop_ns
-
-    def stages(self) -> dict[str, StageSamples]:
-        """Return the samples by stage."""
-        return self.samples
-
-    def fields(self) -> dict[str, Any]:
-        """Return what else its record holds."""
-        return {"fingerprint": self.fingerprint, "entry_bytes": self.entry_bytes}
+        for name in self.samples if self.expected not in ("", self.fingerprint) else ():
+            run.refuse(name, OTHER_PROGRAM)
+        self._add(run)
+        self.loop_ns.append(reference.loop_ns())
+        return run.timed_ns + reference.LOOPS * self.loop_ns[-1]

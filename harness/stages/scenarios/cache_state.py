@@ -34,25 +34,27 @@ def use(folder: Path) -> None:
 @contextmanager
 def switched_off() -> Iterator[None]:
     """Keep the persistent cache out of what is measured inside: the reference program."""
-    was: Any = jax.config.values["jax_enable_compilation_cache"]
-    if not was:
+    if not jax.config.values["jax_enable_compilation_cache"]:
         yield
         return
-    jax.config.update("jax_enable_compilation_cache", False)
-    compilation_cache.reset_cache()
-    try:
-        yield
-    finally:
-        jax.config.update("jax_enable_compilation_cache", was)
+    with _configured({"jax_enable_compilation_cache": False}):
         compilation_cache.reset_cache()
+        yield
 
 
 @contextmanager
 def switched_on() -> Iterator[None]:
     """Let JAX use the persistent cache for what is done inside, whatever it costs to compile."""
-    names = (*_ALL_IS_WRITTEN, "jax_compilation_cache_dir")
-    before = {name: jax.config.values[name] for name in names}
-    for name, value in _ALL_IS_WRITTEN.items():
+    # The directory too: it is for what is done inside to choose.
+    folder = "jax_compilation_cache_dir"
+    with _configured({**_ALL_IS_WRITTEN, folder: jax.config.values[folder]}):
+        yield
+
+
+@contextmanager
+def _configured(settings: dict[str, Any]) -> Iterator[None]:
+    before = {name: jax.config.values[name] for name in settings}
+    for name, value in settings.items():
         jax.config.update(name, value)
     try:
         yield
