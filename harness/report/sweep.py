@@ -7,10 +7,39 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.report.content import Report, assemble
+from harness.report.content import Report, Section, assemble
 from harness.report.measured import Measured
-from harness.report.sections.registry import SECTIONS
+from harness.report.sections import (
+    against,
+    cache,
+    compiles,
+    environment,
+    facts,
+    history,
+    limits,
+    machines,
+    samples,
+    scaling,
+    stages,
+    verdicts,
+)
 from harness.verdicts.error_rates import ErrorRates, setting_of, stored
+
+SECTIONS: tuple[Section[Measured], ...] = (
+    stages.SECTION,
+    compiles.SECTION,
+    verdicts.SECTION,
+    samples.SECTION,
+    history.SECTION,
+    machines.SECTION,
+    scaling.SECTION,
+    cache.SECTION,
+    against.SECTION,
+    facts.SECTION,
+    environment.SECTION,
+    limits.SECTION,
+)
+"""In the order of the page."""
 
 MOST_NAMES = 4
 """Machines that the title names."""
