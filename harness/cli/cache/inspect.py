@@ -14,8 +14,9 @@ from harness.cache.removal import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Evictions, Survey
 from harness.cli import options
 from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
-from harness.cli.output import Heading, Part, TextTable, records
+from harness.cli.output import Heading, Part, TextTable
 from harness.errors import UsageError
+from harness.frame.frame import rows_of
 from harness.records.printable import printable
 from harness.records.units import ago, size_text, some
 
@@ -186,7 +187,7 @@ def stats(*, directory: CacheDirectory, output: JsonOutput) -> None:
         ],
         columns=[*GROUPS, "size_bytes", "compile_whole_s"],
     )
-    groups = {by: records(_sums(rows, by)) for by in GROUPS}
+    groups = {by: rows_of(_sums(rows, by)) for by in GROUPS}
     document = {"schema": 1, "directory": seen.directory, "groups": groups}
     listed = [{"by": by, **row} for by, rows in groups.items() for row in rows]
     output.show(_groups(seen, groups), listed, document)

@@ -16,8 +16,9 @@ from harness.cache.report import CacheReport, LedgerRun
 from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
 from harness.cli.options import Argument, JsonOutput, Option
-from harness.cli.output import Heading, Part, TextTable, notes, records
+from harness.cli.output import Heading, Part, TextTable, notes
 from harness.errors import ExitCode, UsageError
+from harness.frame.frame import rows_of
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, some
 from harness.watch.ledger_events import SETTINGS
@@ -171,8 +172,8 @@ def _document(found: CacheReport) -> dict[str, Any]:
         "good": None if found.good is None else run(found.good),
         "hit_rate_by_seconds": found.rate_bounds,
         "causes": [{"verdict": text, "modules": modules} for text, modules in found.causes],
-        "modules": records(found.modules),
-        "hosts": records(found.hosts),
+        "modules": rows_of(found.modules),
+        "hosts": rows_of(found.hosts),
         "runs": [run(one) for one in found.runs],
         "sub_caches": found.sub_caches,
     }
