@@ -30,11 +30,6 @@ class Metric:
     once: bool = False
     """It is of a process and not of a case."""
 
-    @property
-    def cached(self) -> bool:
-        """Whether it needs the scenarios with a persistent cache."""
-        return self.scenario != "off"
-
 
 FACT_METRICS = tuple(name for name, fact in FACTS.items() if fact.better == "less")
 """The facts of a program, which no noise disturbs: a change of one is a change of the program. One
@@ -57,7 +52,7 @@ def case_metrics(workload: type[Workload]) -> tuple[str, ...]:
     return tuple(
         name
         for name, one in METRICS.items()
-        if not one.once and name not in FACT_METRICS and (cached or not one.cached)
+        if not one.once and name not in FACT_METRICS and (cached or one.scenario == "off")
     )
 
 
@@ -95,7 +90,7 @@ def _case(records: _ByScenario) -> dict[str, Answer]:
         if name in _SPECIAL
         else _stage(records.get((one.scenario, taken_apart(one.stage)), []), one.stage)
         for name, one in METRICS.items()
-        if not one.once and (with_cache or not one.cached)
+        if not one.once and (with_cache or one.scenario == "off")
     }
 
 

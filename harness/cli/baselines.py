@@ -10,11 +10,12 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Results
-from harness.cli.output import Heading, Output, Part, TextTable, records, say, warnings_said
+from harness.cli.output import Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import against_tables as texts
 from harness.frame import choose
 from harness.frame.against import against_baseline
+from harness.frame.frame import rows_of
 from harness.report import files
 
 
@@ -54,7 +55,7 @@ def baselines(
         say(f"no comparison under {results.path}. `harness run --with-baselines` makes some.")
         raise Exit(ExitCode.NOTHING)
     frame = texts.without_empty_axes(choose.rows(frame, filters))
-    output.show(_page(frame), frame, [_plain(row) for row in records(frame)])
+    output.show(_page(frame), frame, [_plain(row) for row in rows_of(frame)])
     if figure is not None:
         from harness.report.sections.against import chart  # of the extra `figures`
 

@@ -97,7 +97,8 @@ class Output:
         if self.format is Format.csv:
             self.text(_frame(rows).to_csv(index=False))
         elif self.format is Format.json:
-            self.text(json_text(records(_frame(rows)) if document is None else document))
+            found = _frame(rows).to_dict("records") if document is None else document
+            self.text(json_text(found))
         elif self.format is Format.markdown:
             self.text(markdown(parts))
         else:
@@ -243,11 +244,6 @@ def _frame(rows: pd.DataFrame | Sequence[Any]) -> pd.DataFrame:
     text = json.dumps(plain(rows), ensure_ascii=False)
     known = json.loads(text.encode("utf-8", "replace"))  # no file name that is not UTF-8
     return pd.json_normalize(known)
-
-
-def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a frame as dictionaries."""
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def json_text(document: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.progress import (
     BarColumn,
@@ -40,11 +40,8 @@ def building() -> Iterator[Callable[[str, str], None]]:
 @contextmanager
 def progress() -> Iterator[Callable[[Message], None]]:
     """Show what is being measured: a live line on a terminal, plain lines elsewhere."""
-    if notes.is_terminal:
-        with _live() as on_progress:
-            yield on_progress
-    else:
-        yield _Plain()
+    with _live() if notes.is_terminal else nullcontext(_Plain()) as on_progress:
+        yield on_progress
 
 
 def _failure(message: Message) -> str | None:

@@ -122,11 +122,6 @@ LINE = 88
 """The length at which the common formatters break a line."""
 
 
-def example(package: str) -> str:
-    """Return a module with one workload that runs as it is, and how to measure one's own."""
-    return render("example.py", package=package or "mypackage")
-
-
 def module_name(subject: ChosenFunction, long: bool = False) -> str:
     """Return a name for the module: the function's, or with `long` after that of its own module.
 
@@ -137,11 +132,6 @@ def module_name(subject: ChosenFunction, long: bool = False) -> str:
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", "_".join(last)).lower()
     usable = snake.isidentifier() and not keyword.iskeyword(snake)
     return snake if usable else f"measured_{snake}"
-
-
-def measures(text: str, subject: ChosenFunction) -> bool:
-    """Tell whether the text of a module measures a function."""
-    return f"({subject.dotted})" in text
 
 
 def workload(checked: Checked, module: str) -> str:

@@ -80,15 +80,16 @@ def plan(
     if checked is not None:
         name = contents.module_name(checked.subject)
         there = _read(benchmarks / f"{name}.py")
-        if there is not None and not contents.measures(there, checked.subject):
-            name = contents.module_name(checked.subject, long=True)  # another function's
+        if there is not None and f"({checked.subject.dotted})" not in there:
+            name = contents.module_name(checked.subject, long=True)  # it measures another function
         text = contents.workload(checked, name)
         files.append(_file(benchmarks / f"{name}.py", text, force))
     elif not adopted:
         example = benchmarks / "example.py"
         modules = (file.name for file in benchmarks.rglob("*.py"))
         if example.exists() or all(name.startswith(("_", ".")) for name in modules):
-            files.append(_file(example, contents.example(project.package), force))
+            text = render("example.py", package=project.package or "mypackage")
+            files.append(_file(example, text, force))
 
     workflows = project.root / ".github" / "workflows"
     # Each project of a repository has workflows of its own.

@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.cli import options
 from harness.cli.options import Option
-from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console, records
+from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
 from harness.cli.profile.told import answer
 from harness.errors import UsageError
 from harness.profiles.answer.inside import inside_lines
@@ -62,7 +62,7 @@ def show(*, folder: options.Profile, table: Table | None = None, output: Output)
         output.page([*lines, *inside_lines(profile)])
         return
     made = frame(profile, table)
-    document = {"schema": 1, "table": str(table), "rows": records(made)}
+    document = {"schema": 1, "table": str(table), "rows": made.to_dict("records")}
     here = output.path is None and output.format is Format.table
     rows, note = listed(made, table, ROWS if here else None, console.width if here else WIDTH)
     output.show(_rows(rows, table, note), made, document)
