@@ -114,8 +114,13 @@ def by_case(
         "row:N",
         title=None,
         sort=alt.EncodingSortField(sort, op=op, order=order),
-        axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
+        axis=row_names(),
     )
+
+
+def row_names(grid: bool = False) -> Any:
+    """Return the vertical axis of a chart with a row for each thing that has a name."""
+    return alt.Axis(grid=grid, ticks=False, domain=False, labelPadding=6)
 
 
 def ratios(

@@ -23,7 +23,7 @@ from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import Names, line_text, transformed
 from harness.profiles.pieces import STAGES
-from harness.records.units import counted, seconds_text, times_text
+from harness.records.units import counted, seconds_text, some, times_text
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
@@ -120,8 +120,8 @@ def findings(profile: Recorded) -> list[Finding]:
     elif small:
         builds = [built for group in small for built in group.builds]
         called = list(dict.fromkeys(names.of(group.function) for group in small))
-        some = ", ".join(called[:3]) + "…" * (len(called) > 3)
-        text = f"{counted(len(builds), 'first build')} ({some})"
+        first = ", ".join(called[:3]) + "…" * (len(called) > 3)
+        text = f"{counted(len(builds), 'first build')} ({first})"
         found.append(Finding(seconds_of(builds), text))
     found += _eager_findings(profile, dear)
     return sorted(found, key=lambda finding: -finding.seconds)
@@ -136,10 +136,9 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
     if again := KINDS[dearest.cause.kind].again:
         text = again.format(name=name, after=dearest.cause.after, times=times)
     if others := several[1:]:
-        some = ", ".join(f"`{group.cause.argument}`" for group in others[:2])
+        arguments = some([f"`{group.cause.argument}`" for group in others], 2)
         count = sum(len(group.builds) for group in others)
-        rest = f" and {len(others) - 2} more" if len(others) > 2 else ""
-        text += f"; and {times_text(count)} for {some}{rest}"
+        text += f"; and {times_text(count)} for {arguments}"
     remedy = dearest.cause.remedy
     if remedy and (alike := _ALIKE.search(dearest.cause.sentence)):
         remedy = f"{remedy} {alike[1]}"
@@ -231,14 +230,14 @@ def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
 def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing) -> Finding:
     count = sum(built.times("compile") for built in builds)
     names = Counter(built.function.name for built in builds)
-    some = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
-    some += "…" * (len(names) > 3)
+    most = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
+    most += "…" * (len(names) > 3)
     when = "" if kind == _ITERATION else kind
     by = (f" by {caller}" if caller else "") + when
     what = f"{counted(count, 'small program')} outside jit{by}"
     if not count:
         what = f"functions {verb_of(builds)} for others{by}"
-    text = f"{what}: JAX's own {some}"
+    text = f"{what}: JAX's own {most}"
     sites = _sites(builds, enclosing.site_of if caller else None)
     place, several = "".join(sites[:1]), len(sites) > 1
     if place and (caller or several):
@@ -285,10 +284,9 @@ def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
 
 
 def _jit_text(names: Sequence[str], what: str) -> str:
-    several = len(names) > 1
-    quoted = [f"`{name}`" for name in names]
-    told = f"{', '.join(quoted[:-1])} and {quoted[-1]}" if several else quoted[0]
-    they = "they compute" if several else "it computes"
+    *others, last = [f"`{name}`" for name in names]
+    told = f"{', '.join(others)} and {last}" if others else last
+    they = "they compute" if others else "it computes"
     return _JIT.format(names=told, what=what, they=they)
 
 

@@ -150,13 +150,10 @@ class CheckedBudget:
         """What was exceeded."""
         return [use for use in self.uses if use.over]
 
-    def messages(self) -> list[str]:
-        """Return a text for each limit that was exceeded: functions, call sites, causes."""
-        return [f"{self.file.path}: {one}" for one in each(self.over, self.profile.cause_of)]
-
     def lines(self) -> list[str]:
         """Return what was exceeded, and why, line by line, with an empty one behind each limit."""
-        return [line for text in self.messages() for line in (*text.split("\n"), "")]
+        texts = each(self.over, self.profile.cause_of)
+        return [line for text in texts for line in f"{self.file.path}: {text}\n".split("\n")]
 
     def verdict(self) -> str:
         """Return in a line whether the profile keeps to it."""

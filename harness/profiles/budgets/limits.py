@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.errors import UsageError
+from harness.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from harness.profiles.causes.cause import Cause
@@ -92,9 +92,7 @@ def unknown(where: str, name: str, known: Sequence[str]) -> str:
     """Return what is said of a name that is not known."""
     if name in WHOLE_ONLY:
         return f"{where}: {name} limits the whole program, not one function: put it under [total]."
-    near = difflib.get_close_matches(name, known, 1)
-    mean = f" Did you mean {near[0]}?" if near else ""
-    return f"{where}: {name!r} is not known; expected {', '.join(known)}.{mean}"
+    return f"{where}: {name!r} is not known; expected {', '.join(known)}.{nearest(name, known)}"
 
 
 def _number(name: str, value: Any, where: str) -> float:

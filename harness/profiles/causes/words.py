@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.profiles.causes.cause import Cause, Change, Look, Pair
 from harness.profiles.names import package_of
+from harness.records.units import some
 from harness.watch import events
 from harness.watch.events import LONGEST_VALUE
 
@@ -160,9 +161,7 @@ def place_text(frame: events.Frame) -> str:
 
 def names_text(arguments: Sequence[str]) -> str:
     """Return the first names, and how many more there are."""
-    names = [f"`{name}`" for name in arguments[:MENTIONED]]
-    rest = len(arguments) - len(names)
-    return ", ".join(names) + (f" and {rest} more" if rest else "")
+    return some([f"`{name}`" for name in arguments], MENTIONED)
 
 
 def jax_function(built: Built) -> str:

@@ -7,9 +7,31 @@ from pathlib import Path
 
 from harness.profiles.recorded import Recorded
 from harness.report import page
-from harness.report.content import FilterBar, Report, assemble
-from harness.report.profile.sections.registry import SECTIONS
+from harness.report.content import FilterBar, Report, Section, assemble
+from harness.report.profile.sections import (
+    causes,
+    environment,
+    limits,
+    plain,
+    sites,
+    time,
+    timeline,
+)
 from harness.report.profile.tables import Shown
+
+SECTIONS: tuple[Section[Shown], ...] = (
+    time.SECTION,
+    causes.SECTION,
+    timeline.SECTION,
+    sites.SECTION,
+    plain.FUNCTIONS,
+    plain.BUILDS,
+    plain.CACHE,
+    plain.EAGER,
+    plain.THREADS,
+    environment.SECTION,
+    limits.SECTION,
+)
 
 FILTERS = FilterBar(
     label="Function",

@@ -38,7 +38,7 @@ def built(folder, times):
     ("option", "text", "said"),
     [
         ("--budget", "x = [", "is not TOML"),
-        ("--budget", "[total]\nmax_compile = 1", "Did you mean max_compiles?"),
+        ("--budget", "[total]\nmax_compile = 1", "Did you mean 'max_compiles'?"),
         ("--budget", None, "There is no budget file"),
     ],
 )

@@ -30,7 +30,7 @@ def file(tmp_path, text):
 
 
 def check(profile, path):
-    return checked(profile, path).messages()
+    return [line for line in checked(profile, path).lines() if line.startswith(f"{path}: ")]
 
 
 def program(losses=1, steps=1, others=1):

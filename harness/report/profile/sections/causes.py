@@ -58,12 +58,7 @@ def _figure(causes: pd.DataFrame) -> Figure:
         .mark_bar(height={"band": 0.7})
         .encode(
             x=charts.seconds("seconds:Q", "tracing, lowering, compiling, loading"),
-            y=alt.Y(
-                "cause:N",
-                title=None,
-                sort="-x",
-                axis=alt.Axis(grid=False, ticks=False, domain=False, labelPadding=6),
-            ),
+            y=alt.Y("cause:N", title=None, sort="-x", axis=charts.row_names()),
             color=charts.colours(
                 "what:N",
                 {"again": VERMILLION, "once": "#0072B2", OUTSIDE: ORANGE, "unexplained": GREY},

@@ -8,7 +8,7 @@ import pandas as pd
 
 from harness.profiles.model import Process
 from harness.profiles.tracks import Clock
-from harness.records.units import counted, seconds_text
+from harness.records.units import counted, seconds_text, some
 from harness.report.content import Content, Section
 from harness.report.profile import tables
 from harness.report.profile.tables import Shown
@@ -36,7 +36,7 @@ def _about(process: Process, name: str) -> dict[str, object]:
         "command": " ".join(line.argv),
         "host": f"{line.host}, {line.cpu_count} cores",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "devices": ", ".join(devices[:4]) + (f" and {len(devices) - 4} more" * (len(devices) > 4)),
+        "devices": some(devices, 4),
         "recorded_s": (process.end_ns - line.clock_ns) / 1e9,
         "own_s": ended.own_ns / 1e9 if ended else math.nan,
         "end": ended.why if ended else "cut off",

@@ -205,7 +205,7 @@ def _figure(drawn: Timeline) -> Figure:
         title=None,
         sort=drawn.rows,
         scale=alt.Scale(domain=drawn.rows),
-        axis=alt.Axis(grid=True, ticks=False, domain=False, labelPadding=6),
+        axis=charts.row_names(grid=True),
     )
     window = alt.Scale(domainMin=alt.ExprRef("from"), domainMax=alt.ExprRef("to"), nice=False)
     axis = alt.Axis(labelExpr=charts.SECONDS_LABEL, tickCount=6, labelOverlap=True)
