@@ -13,7 +13,6 @@ from harness.profiles.causes import (
     pytree,
     shape,
     static_value,
-    weak_type,
 )
 from harness.profiles.causes.cause import PLACES, ChangeKind, Kind, Look, Place
 
@@ -25,10 +24,10 @@ KINDS: dict[str, Kind] = {
         plain.FAILED_BEFORE,
         new_function_object.CAUSE,
         pytree.CAUSE,
-        dtype.CAUSE,
+        dtype.DTYPE,
         shape.CAUSE,
         placement.SHARDING,
-        weak_type.CAUSE,
+        dtype.WEAK_TYPE,
         static_value.CAUSE,
         placement.COMMITTED,
         placement.DEVICE,
