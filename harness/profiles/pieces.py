@@ -136,11 +136,6 @@ def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) 
     Each has a negative number, :data:`UNFINISHED` as its error, and a span for each stage that it
     was seen in. A line says so about once a second; one that stopped to is over: a call that built
     nothing has no other line.
-
-    Args:
-        lines: what was written while builds were going on.
-        done: the builds that ended.
-        end_ns: when the log ended.
     """
     ended = set()
     latest: dict[int, int] = {}

@@ -204,13 +204,8 @@ def _stale(table: FunctionLimits, functions: Sequence[Counted]) -> str:
 def write(profile: Recorded, path: Path, force: bool = False) -> int:
     """Write a budget file that a profile just keeps to; return how many functions it names.
 
-    Args:
-        profile: what was seen.
-        path: the file.
-        force: replace it, if it is there.
-
     Raises:
-        UsageError: if the file is there already, or is a `pyproject.toml`.
+        UsageError: if the file is there already, without `force`, or is a `pyproject.toml`.
         StoreError: if it cannot be written.
     """
     if path.name == FILE:

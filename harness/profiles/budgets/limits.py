@@ -71,12 +71,7 @@ EXPECTED = (
 def limits_of(
     values: Mapping[str, Any], where: str, known: Sequence[str] = NAMES
 ) -> dict[str, float]:
-    """Return the limits in a mapping from name to number; None is no limit.
-
-    Args:
-        values: what the user wrote.
-        where: what the user wrote it in, for the message.
-        known: the names that are expected there.
+    """Return the limits in a mapping from name to number, of names in `known`; None is no limit.
 
     Raises:
         UsageError: if a name is not known, or a value is not a number that limits anything.

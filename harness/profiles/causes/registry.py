@@ -1,4 +1,4 @@
-"""All causes. A new one is a file in this folder that has a `CAUSE`, and its entry here."""
+"""All causes. A new one stands in a file of this folder, and has its entry here."""
 
 from __future__ import annotations
 

@@ -136,13 +136,7 @@ def least_weight(old: Built, new: Built) -> int:
 
 
 def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
-    """Return the cause of a build that differs from the nearest one.
-
-    Args:
-        old: the earlier build that comes nearest.
-        built: the build.
-        found: what differs, the difference to name first.
-    """
+    """Return the cause of a build that differs from the nearest one, the first of `found`."""
     for difference in found:
         if difference.kind.instead is not None:
             told = difference.kind.instead(Pair(old, built), found)

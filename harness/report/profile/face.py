@@ -88,9 +88,10 @@ class Profile(Recorded):
             StoreError: the file cannot be written.
         """
         files.check_report()
-        from harness.report.profile.page import write  # altair: a second, of the extra `figures`
+        from harness.report import page  # altair: a second, of the extra `figures`
+        from harness.report.profile.page import profile_report
 
-        return write(self, Path(path))
+        return page.save(profile_report(self), Path(path))
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder is not None else ""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from harness.profiles.recorded import Recorded
-from harness.report import page
 from harness.report.content import FilterBar, Report, Section, assemble
 from harness.report.profile.sections import (
     causes,
@@ -48,12 +46,3 @@ def profile_report(profile: Recorded) -> Report:
     words[:1] = map(os.path.basename, words[:1])
     title = f"Profile of {' '.join(words) or 'a program'}"
     return assemble(title, SECTIONS, Shown(profile), filters=FILTERS)
-
-
-def write(profile: Recorded, output: Path) -> int:
-    """Write the report of a profile as one HTML file, and return its size in bytes.
-
-    Raises:
-        StoreError: the file cannot be written.
-    """
-    return page.save(profile_report(profile), output)
