@@ -12,7 +12,6 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -60,13 +59,10 @@ class BuildJob(msgspec.Struct):
 
     job: Job
     """Whose source, target and environment are meant; it measures nothing."""
-    axes: dict[str, Any]
-    transform: str
-    precision: str
+    case: Case
     stage: str
     """Which text is wanted: one of :data:`STAGES`, or none."""
     label: str
-    timeout_s: float
     located: bool = False
     """Whether the text says where in the source each operation comes from."""
     with_facts: bool = False
@@ -141,18 +137,10 @@ def job(
         cpu_devices=targets.virtual_cpu_devices() if several else 0,
         x64=workload.x64,
         cases=[],
+        timeout_s=workload.timeout_s,
     )
     label = " ".join(filter(None, (name_of(workload), case.label)))
-    return BuildJob(
-        place,
-        dict(case.axes),
-        case.transform,
-        case.precision,
-        stage,
-        label,
-        workload.timeout_s,
-        **wanted,
-    )
+    return BuildJob(place, case, stage, label, **wanted)
 
 
 def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) -> BuiltTexts:
@@ -167,13 +155,14 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
         BuildError: the workload raised, or the process did not survive.
         TargetLacking: JAX finds no such device after all.
     """
+    timeout_s = wanted.job.timeout_s
     step, deadline = "start", time.monotonic() + STARTUP_TIMEOUT_S
     made: BuiltTexts | None = None
 
     def watch() -> None:
         if time.monotonic() > deadline:
             raise BuildError(
-                f"{wanted.label}: the step {step!r} was not done after {wanted.timeout_s:g} s "
+                f"{wanted.label}: the step {step!r} was not done after {timeout_s:g} s "
                 "and was stopped. `timeout_s` of the workload says how long it may take."
             )
 
@@ -188,7 +177,7 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
                 if isinstance(message, BuiltTexts):
                     made = message
                 else:
-                    step, deadline = message.name, time.monotonic() + wanted.timeout_s
+                    step, deadline = message.name, time.monotonic() + timeout_s
                     on_step(step)
         except (BuildError, KeyboardInterrupt):
             if made is None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
 import msgspec
 
 from harness.declare import location, transforms
-from harness.declare.workload import Case, Workload, WorkloadError
+from harness.declare.workload import Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.program import text
@@ -75,9 +76,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     if workload.x64:  # who asks for a workload of another commit cannot know what it wants
         jax.config.update("jax_enable_x64", True)
     begin("inputs")
-    case = Case(
-        plain_axes(wanted.axes), wanted.transform, wanted.job.target, precision=wanted.precision
-    )
+    case = replace(wanted.case, axes=plain_axes(wanted.case.axes), target=wanted.job.target)
     prepared = prepare(workload, case, topology)
     made = Build.of(prepared)
     shown = ""
