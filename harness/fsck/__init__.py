@@ -171,8 +171,6 @@ def check(tree: Path, repair: bool = False) -> TreeCheck:
     seen: set[Path] = set()
     for kind in KINDS:
         for path in sorted(path for pattern in kind.patterns for path in tree.glob(pattern)):
-            if path in seen:
-                continue
             seen.add(path)
             report.files += 1
             if what := _wrong(kind, path):

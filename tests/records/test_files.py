@@ -68,3 +68,13 @@ def test_a_link_that_a_user_names_is_written_through(tmp_path):
         handle.write("rows\n")
     assert (tmp_path / "file.csv").read_text() == "rows\n"
     assert (tmp_path / "link.csv").is_symlink()
+
+
+def test_what_was_appended_since_is_read_alone(tmp_path):
+    store = Store(tmp_path / "records.jsonl")
+    _, end = store.append([record(0)])
+    store.append([record(1)])
+    new, there = store.read_from(end)
+    assert [one.replicate for one in new] == [record(1).replicate]
+    assert there == store.size()
+    assert store.read_from(there) == ([], there)
