@@ -201,8 +201,8 @@ _FIRST_FIELD = b"\n"
 _TARGET = re.compile(rb"\n.(?:x86_64|aarch64|arm64)-[\w.-]+\x12.([\w.-]+)\x1a", re.DOTALL)
 """What XLA:CPU writes of the machine that it compiled for: triple, processor, and features."""
 
-_FEATURES_BYTES = 16 * 1024
-"""The features of a processor take less; they are a kilobyte."""
+_MATCH_BYTES = 512
+"""What matches is shorter: each of its two texts has a length of one byte."""
 
 
 class Machine:
@@ -218,7 +218,7 @@ class Machine:
         if self.features:
             return
         seen = self._kept + part
-        self._kept = seen[-_FEATURES_BYTES:]
+        self._kept = seen[-_MATCH_BYTES:]
         if found := _TARGET.search(seen):
             length, start = _varint(seen, found.end())
             text = seen[start : start + length]
