@@ -11,6 +11,7 @@ from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
 from harness.cache import pack as packs
+from harness.cache.advice import DIRECTORY, EVERY
 from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
 from harness.cli.options import Argument, CacheDirectory, JsonOutput, Option
@@ -79,12 +80,9 @@ def pack(
 
 
 def _variables(directory: Path | None) -> dict[str, str]:
-    wanted = {
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
+    wanted = dict(EVERY.variables)
     if directory is not None:
-        wanted["JAX_COMPILATION_CACHE_DIR"] = str(directory.resolve())
+        wanted[DIRECTORY] = str(directory.resolve())
     return {name: value for name, value in wanted.items() if not os.environ.get(name)}
 
 
