@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.frame import ORIGIN, axes_of_cases, rows_of
+from harness.frame.frame import ORIGIN, axes_of_cases, origin_text, rows_of
 from harness.frame.roofline import RESIDENT
 from harness.frame.tables import case_texts
 from harness.records.units import counted, ratio_text, seconds_text
@@ -75,23 +75,15 @@ def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     `frame` is of :func:`harness.against_baseline`.
     """
     for origin, part in frame.groupby([*ORIGIN, "workload"]):
-        *_, workload = origin
+        *place, workload = map(str, origin)
         rows = [[case, *_texts(row)] for row, case in zip(rows_of(part), cases(part), strict=True)]
-        yield (
-            f"{workload} · {_place(part.iloc[0])}",
-            pd.DataFrame(rows, columns=list(HEADINGS), dtype="str"),
-        )
+        heading = f"{workload} · {origin_text(dict(zip(ORIGIN, place, strict=True)))}"
+        yield heading, pd.DataFrame(rows, columns=list(HEADINGS), dtype="str")
 
 
 def without_empty_axes(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame without the axes that none of its workloads has."""
     return frame.drop(columns=[axis for axis in axes_of_cases(frame) if frame[axis].isna().all()])
-
-
-def _place(row: Any) -> str:
-    commit = f"commit {row['commit'][:8]}" if row["commit"] else "no commit"
-    changed = " with uncommitted changes" if row["dirty"] else ""
-    return f"{row['machine']} · {commit}{changed} · {row['env']} · effort {row['effort']}"
 
 
 def cases(frame: pd.DataFrame) -> list[str]:

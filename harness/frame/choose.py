@@ -12,7 +12,7 @@ import pandas as pd
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import UsageError, find_name, match_names
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, origin_text
 from harness.records.schema import Record
 from harness.stages.registry import names
 
@@ -265,10 +265,7 @@ def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     # Each machine's clock orders its own origins only.
     groups.sort(key=lambda group: (str(group[0][0]), group[1]["started_at"].max()))
     for origin, part in groups:
-        machine, commit, dirty, env, effort, night = map(str, origin)
-        changed = " with uncommitted changes" if dirty else ""
-        at = f"commit {commit[:8]}{changed}" if commit else "no commit"
-        when = f" · night {night}" if night else ""
+        told = origin_text(dict(zip(ORIGIN, map(str, origin), strict=True)))
         cases = part[~part["workload"].isin(INSTRUMENTS)]
         processes = (part if cases.empty else cases)["n_processes"].max()
-        yield f"{machine} · {at} · {env}{when} · effort {effort} (n = {processes} processes)", part
+        yield f"{told} (n = {processes} processes)", part

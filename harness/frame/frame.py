@@ -29,6 +29,19 @@ ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
 
 
+def origin_text(origin: Mapping[str, Any]) -> str:
+    """Return where rows come from, for a heading; `origin` has the columns :data:`ORIGIN`."""
+    changed = " with uncommitted changes" if origin["dirty"] else ""
+    parts = [
+        origin["machine"],
+        f"commit {origin['commit'][:8]}{changed}" if origin["commit"] else "no commit",
+        origin["env"],
+        f"night {origin['night']}" if origin["night"] else "",
+        f"effort {origin['effort']}",
+    ]
+    return " · ".join(filter(None, parts))
+
+
 def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:
     """Return the column of an axis; one that a foreign suite calls `version` is `axis_version`.
 

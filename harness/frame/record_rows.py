@@ -150,12 +150,6 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
         at = rows[counts == size]
         members = starts[counts == size][:, None] + np.arange(size)
         ranks = median_interval_ranks(size)
-        for name, ends in intervals.items() if ranks is not None else ():
-            ordered = np.sort(columns[name][members], axis=1)
-            # NaN, which sorts last, has no rank: then some process does not know.
-            ordered[np.isnan(ordered[:, -1])] = np.nan
-            for end, rank in zip(ends, ranks, strict=True):
-                numbers[end][at] = ordered[:, rank]
         numbers["n_calls"][at] = flat[members, 7].sum(axis=1)
         lists["samples"][at] = objects(columns["value"][members].tolist())
         lists["calibrated_samples"][at] = objects(columns["calibrated"][members].tolist())
@@ -168,6 +162,14 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
             names if cpu else []
             for names, cpu in zip(lists["processes"][at], lists["cpu_samples"][at], strict=True)
         )
+        if ranks is None:
+            continue
+        for name, ends in intervals.items():
+            ordered = np.sort(columns[name][members], axis=1)
+            # NaN, which sorts last, has no rank: then some process does not know.
+            ordered[np.isnan(ordered[:, -1])] = np.nan
+            for end, rank in zip(ends, ranks, strict=True):
+                numbers[end][at] = ordered[:, rank]
     of_rows = {name: medians[name].to_numpy() for name in columns}
     return {**of_rows, **numbers, "n_processes": sizes, **lists}
 

@@ -30,22 +30,14 @@ class Proof(NamedTuple):
     """A rise or fall of Python's calls in a stage, large enough to be one of its time."""
 
     stage: str
-    before: float
-    after: float
+    rose: bool
+    """Whether there is more to do."""
+    change: str
+    """What rose or fell, as text."""
     text: str
     """What is said of it."""
     cause: str
     """`environment` where JAX is another one, else ""."""
-
-    @property
-    def rose(self) -> bool:
-        """Whether there is more to do."""
-        return self.after > self.before
-
-    @property
-    def change(self) -> str:
-        """What rose or fell, as text."""
-        return f"{self.before:,.0f}{ARROW}{self.after:,.0f} Python calls"
 
 
 def proof(a: Row, b: Row) -> Proof | None:
@@ -67,9 +59,9 @@ def proof(a: Row, b: Row) -> Proof | None:
     ratio = 1 + max(least, LEAST_SHARE)
     if 1 / ratio < 1 + share < ratio:
         return None
-    found = Proof(a["stage"], before, after, "", "environment" if versions else "")
-    text = f"proven by counts: {found.change} ({100 * share:+.1f} %)"
-    return found._replace(text="; ".join((text, *versions)))
+    change = f"{before:,.0f}{ARROW}{after:,.0f} Python calls"
+    text = "; ".join((f"proven by counts: {change} ({100 * share:+.1f} %)", *versions))
+    return Proof(a["stage"], after > before, change, text, "environment" if versions else "")
 
 
 def unknown(a: Row, b: Row) -> str:

@@ -40,6 +40,12 @@ def test_a_table_per_workload_with_a_row_per_case_and_baseline(results):
     assert (none["ratio"], none["launches"]) == ("–", "1 | –")
 
 
+def test_two_nights_of_one_commit_have_headings_of_their_own():
+    nights = [one for night in "ab" for one in (*xla(FAST, night=night), *numpy(SLOW, night=night))]
+    (first, _), (second, _) = tables(harness.against_baseline(nights))
+    assert (" · night a · " in first, " · night b · " in second) == (True, True)
+
+
 def test_notes_give_reasons_and_the_meaning_of_labels(results):
     lines = notes(harness.against_baseline(results))
     case = "softmax.Softmax: width=4096, one thread, fused"

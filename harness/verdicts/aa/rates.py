@@ -134,8 +134,8 @@ def families_called(one: Judged) -> Flagged:
     """Yield each stage, and whether any row of it, or all of them together, is called."""
     rows = one.verdicts[one.verdicts["basis"] != ""]
     called = rows["verdict"].isin(CALLED) | rows["stage_verdict"].isin(CALLED)
-    for stage, any_called in called.groupby(rows["stage"], sort=False).any().items():
-        yield str(stage), bool(any_called)
+    for stage, some in called.groupby(rows["stage"], sort=False).any().items():
+        yield str(stage), bool(some)
 
 
 def rows_called_by_asv(one: Judged) -> Flagged:
