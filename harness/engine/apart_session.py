@@ -24,7 +24,7 @@ from harness.engine.job import (
 )
 from harness.engine.session import CaseRun, Send, StagedSession
 from harness.stages import injection
-from harness.stages.compute import LONG_S, REPEATS, VISITS
+from harness.stages.compute import LONG_S, VISITS
 from harness.stages.sampling import visits
 from harness.stages.staged_case import ComputeCase, FirstCallCase, StagedCase
 from harness.watch.evidence import Evidence
@@ -88,18 +88,16 @@ def _fail(part: Job, send: Send, reason: str) -> None:
 
 
 def _visit(runs: dict[str, CaseRun], seed: int) -> None:
-    """Visit cases in random order; disturbed visits are repeated at the end, also at random."""
-    order = visits(list(runs), VISITS, seed)
-    for number, key in order:
+    """Visit cases in random order; a disturbed one is repeated at the end, also at random."""
+    for number, key in visits(list(runs), VISITS, seed):
         _visit_once(runs[key], number)
     again = [
-        (VISITS + number, key)
-        for key, run in runs.items()
-        if isinstance(run.measured, ComputeCase)
-        for number in range(min(run.measured.samples["compute"].disturbed, REPEATS))
+        run
+        for run in runs.values()
+        if isinstance(run.measured, ComputeCase) and run.measured.samples["compute"].disturbed
     ]
-    for number, key in random.Random(seed).sample(again, len(again)):
-        _visit_once(runs[key], number)
+    for run in random.Random(seed).sample(again, len(again)):
+        _visit_once(run, VISITS)
     for run in runs.values():
         if not run.over:
             run.session.finish(run)

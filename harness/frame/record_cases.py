@@ -28,7 +28,7 @@ from harness.records.schema import (
     plain_axes,
 )
 from harness.sides.registry import REFERENCE
-from harness.stages.registry import ALONE_STAGES, OWN_PROGRAM, STAGES, cpu_value_ns, used
+from harness.stages.registry import ALONE_STAGES, OWN_PROGRAM, STAGES, stage_of, used
 from harness.stages.stage import LOOP, median
 
 _TEXT = (
@@ -215,7 +215,7 @@ class Collector:
             samples = taken.samples_ns
             if own and stage not in OWN_PROGRAM:
                 if taken.cpu_ns:
-                    cpu_ns[number] = cpu_value_ns(stage, taken.cpu_ns)
+                    cpu_ns[number] = stage_of(stage).cpu_statistic(taken.cpu_ns)
                 continue
             if samples:
                 by = reference.get(calibrated_by) or math.nan

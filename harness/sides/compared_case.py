@@ -33,24 +33,6 @@ KEEP_BYTES = 64 * 2**20
 _clock = time.perf_counter_ns
 
 
-@dataclass(frozen=True)
-class Subject:
-    """A case made ready to be computed by any side."""
-
-    prepared: Prepared
-    jaxpr: Any
-    declared: Any
-    """The result as a pytree of `jax.ShapeDtypeStruct`: the JAX function decides on dtypes."""
-    names: list[str]
-    """Of the input leaves."""
-
-    @property
-    def has_products(self) -> bool:
-        """Whether there are matrix products or convolutions."""
-        text = str(self.jaxpr)
-        return "dot_general" in text or "conv_general" in text
-
-
 @dataclass
 class ComparedCase:
     """A case that one side computes: visit by visit, with all that was found out about it.
@@ -76,7 +58,12 @@ class ComparedCase:
         self.loop_ns: list[float] = []
         self.cpu_ns = self.wall_ns = 0
         self.timed_ns = 0.0
-        self.subject: Subject | None = None
+        self.prepared: Prepared | None = None
+        self.jaxpr: Any = None
+        self.declared: Any = None
+        """The result as a pytree of `jax.ShapeDtypeStruct`: the JAX function decides on dtypes."""
+        self.names: list[str] = []
+        """Of the input leaves."""
         self.call: Callable[..., Any] | None = None
         self._sets: list[tuple[Any, ...]] = []
 
@@ -88,30 +75,30 @@ class ComparedCase:
             NotApplicable: it cannot be measured here, which is no fault.
             Unavailable: this side has no way to compute it.
         """
-        before_ns, first = self.timed_ns, self.subject is None
+        before_ns, first = self.timed_ns, self.prepared is None
         announce("inputs")
         self.loop_ns.append(reference.loop_ns())
-        if self.subject is None:
-            self.subject = self._prepare()
+        if self.prepared is None:
+            self.prepared = self._prepare()
         data = None
         if not self._sets:
-            sets = inputs.data_sets(self.subject.prepared.arguments, self.comparison.rotated)
+            sets = inputs.data_sets(self.prepared.arguments, self.comparison.rotated)
             # A side may compute on the very arrays it is given, and a baseline write into them.
             data = jax.tree_util.tree_map(np.copy, sets[0]) if first else None
             self._sets = [self.side.put(one) for one in sets]
         builder: Any = self.side if self.side.ahead_of_time else None
         if builder is not None:
-            taken = partial(take_pass, self.subject.prepared, builder.proof, announce=announce)
+            taken = partial(take_pass, self.prepared, builder.proof, announce=announce)
             builder.take = taken
         call = self.call
         if call is None:
             announce("build")
             call = self.call = self.side.build(self.workload, self.case, self._sets[0])
         if builder is not None:
-            self._collect_stages(builder, self.subject)
+            self._collect_stages(builder)
         if first:
             announce("check")
-            self._check(self.subject, call, data)
+            self._check(call, data)
         if not self.only_fill:
             announce("slope")
             self._time(call)
@@ -126,7 +113,7 @@ class ComparedCase:
 
     # Before the clock
 
-    def _prepare(self) -> Subject:
+    def _prepare(self) -> Prepared:
         """Trace the JAX function abstractly; find out how many sets of inputs there are to be."""
         if self.workload.donate:
             raise Unavailable(
@@ -134,8 +121,9 @@ class ComparedCase:
             )
         prepared = prepare(self.workload, self.case)
         function = partial(prepared.function(), **prepared.static)
-        jaxpr, declared = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
-        given, returned = map(jax.tree_util.tree_leaves, (prepared.abstract, declared))
+        made = jax.make_jaxpr(function, return_shape=True)(*prepared.abstract)
+        self.jaxpr, self.declared = made
+        given, returned = map(jax.tree_util.tree_leaves, (prepared.abstract, self.declared))
         leaves = [*given, *returned]
         if any(jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves):
             raise Unavailable("it takes or returns PRNG keys, which only JAX has")
@@ -155,12 +143,13 @@ class ComparedCase:
         self._reject(self.state.problems)
         self._label(self.state.labels)
         parameters = list(inspect.signature(self.workload.function).parameters)
-        return Subject(prepared, jaxpr, declared, guards.names_of(prepared.abstract, parameters))
+        self.names = guards.names_of(prepared.abstract, parameters)
+        return prepared
 
-    def _check(self, subject: Subject, call: Callable[..., Any], data: Any) -> None:
+    def _check(self, call: Callable[..., Any], data: Any) -> None:
         """Call once, and hold what comes back against the reference and the rules."""
         side, found = self.side, self.comparison
-        self._reject(guards.constant_inputs(data, subject.names))
+        self._reject(guards.constant_inputs(data, self.names))
         before = guards.digest(side.fetch(self._sets[0]))
         begin = _clock()
         result = call(*self._sets[0])
@@ -171,14 +160,15 @@ class ComparedCase:
         self.timed_ns += spent
         self._reject(side.problems(self._sets[0], result))
         after = guards.digest(side.fetch(self._sets[0]))
-        self._reject(guards.mutated(before, after, subject.names))
+        self._reject(guards.mutated(before, after, self.names))
         expected = equivalence.reference_of(self.workload, self.case, data)
+        program = str(self.jaxpr)
         judge = partial(
             equivalence.judge,
-            declared=subject.declared,
+            declared=self.declared,
             inputs=data,
             precision=self.case.precision,
-            has_products=subject.has_products,
+            has_products=any(name in program for name in ("dot_general", "conv_general")),
         )
         fetched = side.fetch(result)
         judged = judge(fetched, expected)
@@ -192,7 +182,7 @@ class ComparedCase:
         self._label(judged.labels)
         found.versions = side.versions()
 
-    def _collect_stages(self, builder: Any, subject: Subject) -> None:
+    def _collect_stages(self, builder: Any) -> None:
         """Keep the samples of what was built ahead of time, and look at the program once."""
         for stage in ("trace", "lower", "compile"):
             builder.taken.add_to(self.samples.setdefault(stage, StageSamples()), stage)
@@ -202,7 +192,7 @@ class ComparedCase:
             self.facts = facts_of(build.traced, build.lowered, build.compiled)
             self.fingerprint = fingerprint(build.compiled)
             text = build.compiled.as_text() or ""
-            self._reject(guards.unused_arguments(text, subject.jaxpr, subject.names))
+            self._reject(guards.unused_arguments(text, self.jaxpr, self.names))
 
     # The clock
 

@@ -15,6 +15,7 @@ from typing import Any
 import jax
 
 from harness.sides.side import Side
+from harness.stages.passes import gc_off
 from harness.watch import jax_names
 
 BUDGET_S = 0.3
@@ -80,10 +81,8 @@ def measure(side: Side, call: Callable[..., Any], sets: Sequence[tuple[Any, ...]
     """
     times = Times()
     turns = itertools.cycle(sets)
-    was_on = gc.isenabled()
     gc.collect()
-    gc.disable()
-    try:
+    with gc_off():
         cpu, wall = time.process_time_ns(), _clock()
         _singles(side, call, turns, times)
         short, long, pairs = plan(min(times.latency), BUDGET_S)
@@ -99,9 +98,6 @@ def measure(side: Side, call: Callable[..., Any], sets: Sequence[tuple[Any, ...]
                 times.backwards += 1
         times.wall_ns = _clock() - wall
         times.cpu_ns = time.process_time_ns() - cpu
-    finally:
-        if was_on:
-            gc.enable()
     return times
 
 

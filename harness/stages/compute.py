@@ -13,9 +13,6 @@ VISITS = 3
 LONG_S = 5.0
 """A case whose compile takes longer is visited once in a process."""
 
-REPEATS = 1
-"""Visits that are repeated at the most, of one case in one process."""
-
 UNDISTURBED = 0.9
 """CPU time over wall time of a visit below which somebody else had the processor."""
 

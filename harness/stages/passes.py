@@ -181,7 +181,7 @@ class Pass:
             self.keep(stage, [spent_ns])
             self.programs[stage] = count, self._programs_ns
         else:
-            self.judge(stage, [spent_ns], seen, events)
+            self.judge([(stage, events)], [spent_ns], seen)
 
     def request_program(self) -> None:
         """Ask for the program, once; with a cache, the events tell which stage that was."""
@@ -189,7 +189,7 @@ class Pass:
             return
         spent_ns, seen = self.clocked("compile", self.build.compile)
         outcomes = self.scenario.outcomes or (("compile", STAGES["compile"].events),)
-        self.judge_as_one_of(outcomes, spent_ns, seen)
+        self.judge(outcomes, [spent_ns], seen)
         self.refuse_if_misplaced()
 
     def repeated(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
@@ -211,7 +211,7 @@ class Pass:
             return
         if timed.calls_ns:
             self.calls_ns[stage] = timed.calls_ns
-        self.judge(stage, timed.samples_ns, self.proof.take(), {}, timed.number)
+        self.judge([(stage, {})], timed.samples_ns, self.proof.take(), timed.number)
 
     def _lengthened(self, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
         return injection.lengthened(call, self.prepared.turns.get(stage, 0))
@@ -268,34 +268,18 @@ class Pass:
 
     def judge(
         self,
-        stage: str,
+        outcomes: Sequence[tuple[str, Mapping[str, int]]],
         samples_ns: Sequence[float],
         seen: evidence.Counts,
-        events: Mapping[str, int],
         number: int = 1,
     ) -> None:
-        """Keep samples whose events are what their stage needs, refuse them otherwise."""
-        problem = evidence.contradiction(seen, dict(events))
-        if problem:
-            self.refuse(stage, problem)
-        else:
-            self.keep(stage, samples_ns, number)
-
-    def judge_as_one_of(
-        self,
-        outcomes: Sequence[tuple[str, Mapping[str, int]]],
-        spent_ns: float,
-        seen: evidence.Counts,
-    ) -> None:
-        """Keep a sample as the first stage whose events were seen, else refuse it as the first."""
+        """Keep samples as the first stage whose events were seen, else refuse them as the first."""
         for stage, events in outcomes:
-            # Only a first call traces and lowers, so only there programs may be built inside.
-            inside = "trace" in events and evidence.programs_within(seen, dict(events))
-            if seen == events or inside:
-                self.keep(stage, [spent_ns])
+            if seen == events:
+                self.keep(stage, samples_ns, number)
                 return
         stage, events = outcomes[0]
-        self.judge(stage, [spent_ns], seen, events)
+        self.refuse(stage, evidence.contradiction(seen, dict(events)) or "")
 
     def keep(self, stage: str, samples_ns: Sequence[float], number: int = 1) -> None:
         """Keep samples of a stage."""

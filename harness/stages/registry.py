@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from harness.errors import find_name
@@ -18,7 +18,7 @@ from harness.stages import (
     lower,
     trace,
 )
-from harness.stages.stage import Stage, Step, median
+from harness.stages.stage import Stage, Step
 
 if TYPE_CHECKING:
     from harness.records.schema import StageSamples
@@ -42,9 +42,7 @@ STAGES: dict[str, Stage] = {
 }
 """Every stage by name, in the order in which a program goes through them."""
 
-OTHER_EFFECT = 0.10
-"""The smallest change that counts of a benchmark that is no stage of ours."""
-
+_OTHER = Stage(name="other", title="A benchmark that is no stage of ours.", step="comparison")
 
 CASE: tuple[Step, ...] = ("build", "compile", "run")
 """The steps of a case without a persistent cache."""
@@ -59,6 +57,11 @@ def find(name: str) -> Stage:
     return STAGES[find_name(name, STAGES, "stage")]
 
 
+def stage_of(name: str) -> Stage:
+    """Return the stage of that name, or what is held of a benchmark that is no stage of ours."""
+    return STAGES.get(name, _OTHER)
+
+
 def names(*steps: Step, where: Callable[[Stage], bool] = lambda stage: True) -> tuple[str, ...]:
     """Return the names of the stages that the given steps take (all where none is given)."""
     return tuple(s.name for s in STAGES.values() if (not steps or s.step in steps) and where(s))
@@ -70,8 +73,7 @@ thresholds: dict[str, float] = {}
 
 def effect(name: str) -> float:
     """Return the smallest change of a stage that counts."""
-    usual = STAGES[name].effect if name in STAGES else OTHER_EFFECT
-    return thresholds.get(name, usual)
+    return thresholds.get(name, stage_of(name).effect)
 
 
 def calibrated_by(name: str) -> str:
@@ -79,25 +81,10 @@ def calibrated_by(name: str) -> str:
     return STAGES[name].calibrated_by if name in STAGES else ""
 
 
-def runs_program(name: str) -> bool:
-    """Tell whether a finished program runs or is read in a stage, and nothing else is done."""
-    return name in STAGES and STAGES[name].runs_program
-
-
-def value_ns(name: str, samples_ns: Sequence[float]) -> float:
-    """Return the one value that a process stands for in the statistics of a stage."""
-    return (STAGES[name].statistic if name in STAGES else median)(samples_ns)
-
-
-def cpu_value_ns(name: str, cpu_ns: Sequence[float]) -> float:
-    """Return the same of the CPU times of a process's visits, where it takes `compute`."""
-    return (STAGES[name].cpu_statistic if name in STAGES else min)(cpu_ns)
-
-
 def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
-    """Return :func:`value_ns` of each stage of a record that has samples."""
+    """Return the one value that a process stands for, of each stage that has samples."""
     return {
-        stage: value_ns(stage, samples.samples_ns)
+        stage: stage_of(stage).statistic(samples.samples_ns)
         for stage, samples in stages.items()
         if samples.samples_ns
     }

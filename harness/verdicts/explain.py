@@ -106,7 +106,7 @@ def _process(record: Record, stage: str) -> str:
     if taken is None or not taken.samples_ns:
         why = taken.reason if taken is not None else record.reason
         return f"{record.replicate}: {record.status}: {why or 'no samples of this stage'}"
-    value = registry.value_ns(stage, taken.samples_ns)
+    value = registry.stage_of(stage).statistic(taken.samples_ns)
     loop = record.reference_ns.get(LOOP)
     host = json.loads(bytes(record.environment) or b"{}").get("host", {})
     parts = [

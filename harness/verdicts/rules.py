@@ -18,7 +18,7 @@ from harness.frame.differences import (
     row_difference,
 )
 from harness.frame.ratios import LEAST_PROCESSES
-from harness.stages.registry import runs_program
+from harness.stages.registry import stage_of
 from harness.verdicts import counts
 from harness.verdicts.drift import are_times, share_runtime
 
@@ -146,7 +146,7 @@ def can_be_called(a: Row, b: Row) -> bool:
     Where an equal program only runs, and nothing that runs it is known to differ, the machine did
     it. When the whole stage moves, all of its rows can be called.
     """
-    ran = program_of(a, b) == "equal" and runs_program(b["stage"])
+    ran = program_of(a, b) == "equal" and stage_of(b["stage"]).runs_program
     return not (ran and share_runtime(a, b))
 
 
@@ -169,7 +169,7 @@ def decide(
             parts += ["the program is the same" if same else f"program: {facts_difference(a, b)}"]
         return Decision(verdict, "; ".join(parts), "machine")
     called = verdict in (FASTER, SLOWER)
-    ran = program == "equal" and runs_program(b["stage"])
+    ran = program == "equal" and stage_of(b["stage"]).runs_program
     excused = ran and math.isnan(evidence.p_adjusted) and not math.isnan(evidence.p)
     if ran and (called or (excused and evidence.counts and evidence.p <= ALPHA)):
         what = environment_difference(a["environment"], b["environment"])

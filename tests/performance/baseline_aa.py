@@ -10,7 +10,7 @@ medians, for each size and number of threads. Target: within 3 % of one.
 import pandas as pd
 
 from harness import Workload, spec
-from harness.stages.registry import value_ns
+from harness.stages.registry import stage_of
 from tests.performance.command import options, swept
 
 TARGET = 0.03
@@ -48,7 +48,7 @@ def main() -> None:
     rows = [
         {
             **{"backend": found.backend, "threads": found.threads, "size": record.axes["size"]},
-            **{"stage": stage, "us": value_ns(stage, samples) / 1e3},
+            **{"stage": stage, "us": stage_of(stage).statistic(samples) / 1e3},
             "arm": int(record.replicate.rpartition("#")[2]) % 2,
         }
         for record in outcome.records

@@ -5,8 +5,8 @@ each says that it is one of its own: its HARNESS_MACHINE. And instead of measuri
 record of the usual size, which then goes the way of all records.
 """
 
-from harness.engine.execution import Listener
 from harness.engine.job import Job, unmeasured
+from harness.engine.process import Listener
 from harness.fleet import order, place
 from harness.records import environment
 from harness.records.schema import StageSamples

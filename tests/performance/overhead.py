@@ -14,7 +14,7 @@ counts as a process too (target in the scenarios `cold` and `warm`: at most 1.3)
 import statistics
 import time
 
-from harness.engine import execution
+from harness.engine.process import MeasuringProcess
 from harness.stages.registry import values_ns
 from tests.performance.command import options, swept, workloads
 
@@ -26,14 +26,14 @@ def main() -> None:
     asked = {
         f"{name}s": (value,) for name in ("target", "scenario") if (value := vars(given)[name])
     }
-    real, started = execution.run, 0
+    real, started = MeasuringProcess.measure, 0
 
-    def counting(*arguments):
+    def counting(process):
         nonlocal started
         started += 1
-        return real(*arguments)
+        return real(process)
 
-    execution.run = counting
+    MeasuringProcess.measure = counting
     begin = time.perf_counter()
     outcome = swept(workloads(*given.select), given.effort, **asked)
     wall_s = time.perf_counter() - begin

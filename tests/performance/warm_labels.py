@@ -15,7 +15,7 @@ from pathlib import Path
 import jax.numpy as jnp
 
 from harness import Workload, spec
-from harness.engine import execution
+from harness.engine.process import MeasuringProcess
 from tests.performance.command import options, swept
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")
@@ -53,9 +53,10 @@ def main() -> None:
     given = options(__doc__, samples=500, seed=0)
     rng = random.Random(given.seed)
     truth: dict[Path, str] = {}
-    real = execution.run
+    real = MeasuringProcess.measure
 
-    def tamper(job, *arguments):
+    def tamper(process):
+        job = process.job
         if job.scenario != "cold":
             files = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
             contents = [file.read_bytes() for file in files]
@@ -64,9 +65,9 @@ def main() -> None:
                 file.write_bytes(damage(content, kind, rng, contents))
                 if kind == "removed":
                     file.unlink()
-        return real(job, *arguments)
+        return real(process)
 
-    execution.run = tamper
+    MeasuringProcess.measure = tamper
     counts: Counter[str] = Counter()
     wrong = samples = number = 0
     while samples < given.samples:

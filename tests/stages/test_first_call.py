@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.engine import execution
+from harness.engine.process import MeasuringProcess
 from harness.frame.load import frame_of
 from harness.frame.startup import cache_effectiveness
 from harness.frame.tables import collected_text, stage_table
@@ -33,9 +33,9 @@ def outcome(tmp_path_factory):
 @pytest.fixture(scope="module")
 def everywhere(tmp_path_factory):
     """A case in every scenario, called twice; and the jobs of the processes, in order."""
-    jobs, run = [], execution.run
+    jobs, measure = [], MeasuringProcess.measure
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution, "run", lambda job, *others: jobs.append(job) or run(job, *others))
+        patch.setattr(MeasuringProcess, "measure", lambda p: jobs.append(p.job) or measure(p))
         results = tmp_path_factory.mktemp("everywhere")
         one = {"keep": lambda case: case.axes["size"] == 8, "first_calls": 2}
         return sweep([Scale], results, scenarios=SCENARIOS, **one), jobs
@@ -146,9 +146,10 @@ def test_first_calls_are_left_out_by_a_workload_that_wants_none(outcome):
 
 
 def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, monkeypatch):
-    run, kept = execution.run, []
+    measure, kept = MeasuringProcess.measure, []
 
-    def tamper(job, *others):
+    def tamper(process):
+        job = process.job
         if job.apart and job.scenario == "warm":
             (file,) = Path(job.cache_folder).glob("jit_function-*-cache")
             kept.append(file.read_bytes())
@@ -156,9 +157,9 @@ def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, mo
                 file.unlink()
             else:
                 file.write_bytes(kept[0])  # another program
-        return run(job, *others)
+        return measure(process)
 
-    monkeypatch.setattr(execution, "run", tamper)
+    monkeypatch.setattr(MeasuringProcess, "measure", tamper)
     outcome = sweep([workload("first", "Factor")], tmp_path, scenarios=("warm",), first_calls=1)
     removed, other = [list(r.stages["first_call"].refused) for r in calls(outcome)]
     assert "the label needs" in removed[0]

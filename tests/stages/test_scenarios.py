@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness import sweep as measure
-from harness.engine import execution
+from harness.engine.process import MeasuringProcess
 from harness.errors import UsageError
 from harness.stages.scenarios import registry as scenarios
 from tests.sweeps import sweep, workload
@@ -74,11 +74,11 @@ class Six(workload("first", "Factor")):
 
 def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch):
     # The directory is damaged between the process that fills it and the one that is measured.
-    run = execution.run
+    measured = MeasuringProcess.measure
 
-    def tamper(job, *arguments):
-        if job.scenario == "warm":
-            files = sorted(Path(job.cache_folder).glob("jit_function-*-cache"))
+    def tamper(process):
+        if process.job.scenario == "warm":
+            files = sorted(Path(process.job.cache_folder).glob("jit_function-*-cache"))
             removed, torn, planted, one, other, _ = files
             removed.unlink()
             torn.write_bytes(torn.read_bytes()[:100])
@@ -87,9 +87,9 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
             first, second = one.read_bytes(), other.read_bytes()
             one.write_bytes(second)
             other.write_bytes(first)
-        return run(job, *arguments)
+        return measured(process)
 
-    monkeypatch.setattr(execution, "run", tamper)
+    monkeypatch.setattr(MeasuringProcess, "measure", tamper)
     outcome = sweep([Six], tmp_path, scenarios=("warm",), first_calls=0)
     loads = [r.stages["load"] for r in outcome.records if "factor" in r.axes]
     assert sum(bool(load.samples_ns) for load in loads) == 1
@@ -101,14 +101,14 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
 
 
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
-    run, shared = execution.run, tmp_path / "shared"
+    measured, shared = MeasuringProcess.measure, tmp_path / "shared"
     shared.mkdir()
 
-    def elsewhere(job, *arguments):
-        job.cache_folder = str(shared)
-        return run(job, *arguments)
+    def elsewhere(process):
+        process.job.cache_folder = str(shared)
+        return measured(process)
 
-    monkeypatch.setattr(execution, "run", elsewhere)
+    monkeypatch.setattr(MeasuringProcess, "measure", elsewhere)
     cold = sweep([Scale], tmp_path, "2x1", scenarios=("cold",), first_calls=0)
     for record in found(cold, "cold"):
         compiled = record.stages["compile"]

@@ -24,7 +24,7 @@ from harness.records.schema import Record, apart, case_of, digest
 from harness.records.store import machine_folder
 from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
-from harness.stages.registry import OWN_PROGRAM, STAGES, cpu_value_ns, values_ns
+from harness.stages.registry import OWN_PROGRAM, STAGES, stage_of, values_ns
 from harness.verdicts.error_rates import FOLDER
 
 SCENARIO = "off"
@@ -185,7 +185,7 @@ def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
             cpu_ns = record.stages[stage].cpu_ns if STAGES[stage].clock == "cpu" else []
             row = name(record.workload, case_of(record).id), stage
             values = taken.setdefault(row, {}).setdefault(own, [])
-            values.append(cpu_value_ns(stage, cpu_ns) if own and cpu_ns else ns)
+            values.append(stage_of(stage).cpu_statistic(cpu_ns) if own and cpu_ns else ns)
     found: dict[str, dict[str, float]] = {}
     for (case, stage), values_by in taken.items():
         median = statistics.median(values_by.get(True) or values_by[False])

@@ -14,7 +14,7 @@ from harness.frame.differences import difference, environment_difference, facts_
 from harness.frame.frame import axis_columns, with_axes
 from harness.frame.typed import takes_frame
 from harness.stages import compile
-from harness.stages.registry import STAGES, effect, runs_program
+from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
@@ -212,7 +212,7 @@ def _row(
     if one["fingerprint"] and other["fingerprint"]:
         same = bool(one["fingerprint"] == other["fingerprint"])
     change = step.change or (SLOWER if step.after_s > step.before_s else FASTER)
-    if same and runs_program(other["stage"]):
+    if same and stage_of(other["stage"]).runs_program:
         change = ENVIRONMENT
     is_cut = one["piece"] != other["piece"]
     cut_by = [f"{k} {one[k]} → {other[k]}" for k in ("version", "effort") if one[k] != other[k]]
