@@ -16,7 +16,6 @@ from harness.engine.job import (
     Bye,
     CurrentVisit,
     Done,
-    Hello,
     Job,
     JobCase,
     unmeasured,
@@ -37,7 +36,7 @@ class FirstCallSession(StagedSession):
 
     def measure(self) -> None:
         """Take the first call of the job's case; nothing else is built, none of memory frozen."""
-        self.send(Hello(self.environment, self.load_average))
+        self.greet()
         began = _clock()
         for run in self.runs().values():
             run.visit(0)
@@ -69,7 +68,7 @@ def measure(job: Job, send: Send, current: CurrentVisit, code: LoadedCode, proof
     began = _clock()
     if sessions:
         first = sessions[0]
-        send(Hello(first.environment, first.load_average))
+        first.greet()
         first.prepare()
         extra = any(ref.extra_ns for ref in job.all_cases)
         work = injection.measure_work() if extra else None

@@ -162,13 +162,17 @@ class Session(ABC):
 
     def measure(self) -> None:
         """Measure every case of the job, and say goodbye."""
-        contained = self.job.base.get("contained", [])
-        self.send(Hello(self.environment, self.load_average, contained))
+        self.greet()
         self.prepare()
         gc.freeze()  # what the imports left need not be looked at again
         began = _clock()
         self._visit(self.runs())
         self.send(Bye(self.timed_ns, _clock() - began))
+
+    def greet(self) -> None:
+        """Say that the process is there, and what it is: for the record of a case that kills it."""
+        contained = self.job.base.get("contained", [])
+        self.send(Hello(self.environment, self.load_average, contained))
 
     @abstractmethod
     def prepare(self) -> None:
