@@ -110,7 +110,7 @@ class Child:
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
         self._parent, self._scratch = parent, contextlib.ExitStack()
-        self.mark: str = parent.mark if parent else containment.new_mark()
+        self.mark: str = parent.child.mark if parent else containment.new_mark()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
         own |= containment.marked(self.mark)
         try:
@@ -249,7 +249,7 @@ class Child:
                     self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
         self.code = self._process.wait()
-        containment.end_started(self.mark, [self._parent.pid] if self._parent else [])
+        containment.end_started(self.mark, [self._parent.child.pid] if self._parent else [])
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -111,13 +111,8 @@ class Parent:
                 installed(dict.fromkeys(about["loaded"], ""), self.distributions)
             else:
                 self.unsafe = "; ".join(["no parent could be started", *child.output[-1:]])
-            self._child, self.pid, self.mark = child, child.pid, child.mark
+            self.child = child
             self._ended = self._ended.pop_all()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether it can fork."""
-        return self._child.is_running
 
     def fork(self, fds: Sequence[int]) -> Forked:
         """Return a process that has `fds` open; one at a time."""
@@ -155,7 +150,7 @@ class Parents:
             self._running[environment] = None
             return "it is the first, and tells what a process pays once"
         parent = self._running.pop(environment)
-        if parent is not None and not parent.is_running:
+        if parent is not None and not parent.child.is_running:
             parent.end()
             parent = None
         if parent is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +59,6 @@ class Group:
     refs: list[JobCase] = field(default_factory=list)
 
     @property
-    def where(self) -> tuple[type[Workload], Source, targets.Target, int]:
-        """Of what it is, and where."""
-        return self.workload, self.source, self.place, self.cpu_devices
-
-    @property
     def target(self) -> str:
         """The name of the target."""
         return self.place.name
@@ -86,6 +81,10 @@ class Group:
         scenario = _APART.get(self.apart, scenario)
         arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
         return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
+
+    def taking(self, apart: str) -> Group:
+        """Return a group without cases, of the same workload and place, that takes only that."""
+        return replace(self, scenario="off", apart=apart, processes={}, refs=[])
 
     def replicate(self, process: int) -> str:
         """Return what records say of which process measured them."""
@@ -215,9 +214,7 @@ class Plan:
             wanted = 0 if group.place.compile_only else self._first_calls(group)
             if not wanted:
                 continue
-            own = found.setdefault(
-                (group.target, group.cpu_devices), Group(*group.where, "off", apart="first_call")
-            )
+            own = found.setdefault((group.target, group.cpu_devices), group.taking("first_call"))
             self._add_apart(own, group, wanted)
         yield from found.values()
 
@@ -225,7 +222,7 @@ class Plan:
         """Yield the group of `compute` of the cases of a group, where that can be taken."""
         usual = (group.target, group.scenario, group.backend, group.apart) == ("cpu", "off", "", "")
         if usual and self.options.compute:
-            own = Group(*group.where, "off", apart="compute")
+            own = group.taking("compute")
             self._add_apart(own, group, self.options.effort.processes)
             yield own
 

@@ -208,7 +208,9 @@ class ComparedCase:
         built = side.built()
         self._reject([f"compilation inside the timed region: {built}"] if built else [])
         self._reject(guards.compiled_inside(compiled, side.compiles()))
-        self._reject(guards.unfinished(times.unfinished))
+        if number := times.unfinished:
+            said = f"{number} result(s) were not done after they were waited for"
+            self._reject([f"missing synchronisation: {said}"])
         for stage in ("latency", "dispatch", "slope"):
             samples = self.samples.setdefault(stage, StageSamples())
             samples.samples_ns += [round(ns, 1) for ns in getattr(times, stage)]

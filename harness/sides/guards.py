@@ -53,12 +53,6 @@ def mutated(before: Sequence[int], after: Sequence[int], names: Sequence[str]) -
     ]
 
 
-def unfinished(count: int) -> list[str]:
-    """Return that results were not there after they had been waited for."""
-    said = f"missing synchronisation: {count} result(s) were not done after they were waited for"
-    return [said] if count else []
-
-
 def compiled_inside(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
     """Return what a backend compiled in the timed region, by its own counters."""
     more = {name: after[name] - before.get(name, 0) for name in after}
