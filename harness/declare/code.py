@@ -85,14 +85,6 @@ class LoadedCode:
         """Of each file, as it was when its module was executed."""
         self._known: dict[str, tuple[str, str]] = {}
         """Name and value by module."""
-        self._listen()
-
-    def begin(self) -> None:
-        """Take variables and files as they are now: once more in a process that was forked."""
-        self.began_ns = time.time_ns()
-        self._variables = dict(os.environ)
-
-    def _listen(self) -> None:
         execute, stamps = SourceFileLoader.exec_module, self._stamps
 
         def exec_module(loader: Any, module: ModuleType) -> None:
@@ -100,6 +92,11 @@ class LoadedCode:
             execute(loader, module)
 
         SourceFileLoader.exec_module = exec_module  # type: ignore[method-assign,assignment]
+
+    def begin(self) -> None:
+        """Take variables and files as they are now: once more in a process that was forked."""
+        self.began_ns = time.time_ns()
+        self._variables = dict(os.environ)
 
     def entries(self, project: Path, depends_on: Iterable[str] = ()) -> dict[str, str]:
         """Return names and values, sorted; of an installed distribution only that it is used.

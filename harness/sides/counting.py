@@ -25,22 +25,17 @@ class OperationTally:
         self.traffic_bytes = 0
         self.names: list[str] = []
 
-    def add(self, name: str, operands: Any, results: Any) -> None:
-        """Count one operation, unless all that it returns is a view of its operands."""
+    def add(self, name: str, operands: Any, results: Any, in_place: bool = False) -> None:
+        """Count one operation, unless all that it returns is a view of its operands.
+
+        One that is `in_place` writes into arrays that were there before.
+        """
         read = _distinct(operands)
         written = [
             leaf for leaf in tree_leaves(results) if isinstance(leaf, np.ndarray | np.generic)
         ]
-        if any(np.may_share_memory(new, old) for new in written for old in read):
-            return
-        self._count(name, read, written)
-
-    def add_in_place(self, name: str, operands: Any, written: Any) -> None:
-        """Count one operation that wrote into arrays which were there before."""
-        self._count(name, _distinct(operands), tree_leaves(written))
-
-    def _count(self, name: str, read: list[Any], written: list[Any]) -> None:
-        if written:
+        shared = any(np.may_share_memory(new, old) for new in written for old in read)
+        if written and (in_place or not shared):
             self.operations += 1
             self.names.append(name)
             self.traffic_bytes += sum(map(_touched_bytes, read))
@@ -105,7 +100,7 @@ class CountedArray(np.ndarray[Any, Any]):
         target, plain = _plain(self), tree_map(_plain, key)
         target[plain] = _plain(value)
         if self.tally is not None:
-            self.tally.add_in_place("setitem", (plain, _plain(value)), target[plain])
+            self.tally.add("setitem", (plain, _plain(value)), target[plain], in_place=True)
 
 
 def _method(name: str) -> Callable[..., Any]:
@@ -134,7 +129,7 @@ def _note(owner: CountedArray, name: str, operands: Any, result: Any, out: Any, 
     if tally is None:
         return result
     if out:
-        tally.add_in_place(name, operands, tree_map(_plain, out))
+        tally.add(name, operands, tree_map(_plain, out), in_place=True)
         return out[0] if len(out) == 1 else out
     tally.add(name, operands, result)
     return tree_map(lambda leaf: _counted(leaf, tally), result)
