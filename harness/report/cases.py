@@ -10,15 +10,10 @@ import pandas as pd
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, stage_order
 from harness.frame.tables import case_texts
 from harness.verdicts.history.points import in_order
-
-CASE = ("machine", "workload", "target", "transform", "precision", "scenario")
-"""Columns that, with the axes, tell cases apart, whatever commit they were measured at."""
+from harness.verdicts.pairs import CASE
 
 ADDED = ("case", "case_number", "one_case")
 """Columns that :func:`with_cases` adds."""
-
-VERDICTS = ("broken", "slower", "faster", "unsure", "incomparable", "same")
-"""In the order in which a reader wants them."""
 
 
 def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
@@ -31,7 +26,7 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
     taken = {name: f"axis_{name}" for name in ADDED if name in frame.columns}
     frame = ordinary(frame.rename(columns=taken))
     frame = frame[~frame["workload"].isin(INSTRUMENTS) & (frame["unit"] == "seconds")]
-    keys = [*CASE, *axis_columns(frame)]
+    keys = [name for name in (*CASE, *axis_columns(frame)) if name != "stage"]
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
     first = frame[~numbers.duplicated()]
     texts = {"case": full_case_texts(first), "one_case": one_case(first)}

@@ -9,18 +9,12 @@ from functools import cached_property
 import pandas as pd
 
 from harness.frame.frame import ORIGIN
-from harness.report.cases import (
-    VERDICTS,
-    full_case_texts,
-    one_case,
-    origin_labels,
-    origins,
-    with_cases,
-)
+from harness.report.cases import full_case_texts, one_case, origin_labels, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
 from harness.verdicts.judge import COLUMNS, compare_arms
 from harness.verdicts.pairs import environment_lines
+from harness.verdicts.rules import VERDICTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +104,11 @@ class Measured:
         if not parts:
             return pd.DataFrame(columns=[*COLUMNS, "case", "one_case", "change"]), ()
         verdicts = pd.concat(parts, ignore_index=True)
-        rank = verdicts["verdict"].map({name: place for place, name in enumerate(VERDICTS)})
         verdicts = verdicts.assign(
             case=full_case_texts(verdicts, COLUMNS),
             one_case=one_case(verdicts, COLUMNS),
             change=verdicts["verdict"],
-            rank=rank.fillna(9),
+            rank=verdicts["verdict"].map(VERDICTS.index),
         )
         verdicts = verdicts.sort_values(
             ["rank", "ratio"], ascending=[True, False], kind="stable", ignore_index=True

@@ -9,8 +9,8 @@ import pandas as pd
 
 from harness.frame.frame import rows_of
 from harness.report import charts
-from harness.report.cases import VERDICTS
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
+from harness.verdicts.rules import SLOWER, VERDICTS
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -31,7 +31,7 @@ def _changed(measured: Measured) -> tuple[str, ...]:
     changed, compared = measured.compared
     if changed.empty:
         return ("Nothing to compare with yet.",)
-    worse = changed[changed["verdict"] == "slower"].head(MOST_SLOWER)
+    worse = changed[changed["verdict"] == SLOWER].head(MOST_SLOWER)
     lines = [
         f"{row['ratio']:.2f} × the time: {row['stage']} of {row['workload']} {row['case']}".strip()
         for row in rows_of(worse)
