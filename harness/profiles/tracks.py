@@ -61,7 +61,7 @@ class Clock:
 
 
 def process_names(profile: Recorded) -> dict[str, str]:
-    """Return what each process is called, by the name of its log: `train.py[4711]`."""
+    """Return what each process is called, by its name: `train.py[4711]`."""
     names: dict[str, str] = {}
     times: Counter[str] = Counter()
     for process in profile.processes:
@@ -70,7 +70,7 @@ def process_names(profile: Recorded) -> dict[str, str]:
         name = f"{'python' if program == '' or program.startswith('-') else program}[{line.pid}]"
         times[name] += 1
         # One that another program took the place of (`os.execv`), or that recorded twice.
-        names[process.file] = f"{name}#{times[name]}" if times[name] > 1 else name
+        names[process.name] = f"{name}#{times[name]}" if times[name] > 1 else name
     return names
 
 
@@ -190,7 +190,7 @@ def trace_of(profile: Recorded) -> dict[str, Any]:
     for order, process in enumerate(profile.processes):
         pid = next(others) if process.started.pid in pids[:order] else process.started.pid
         track = _Track(profile, process, clock, pid, others)
-        found += [*track.metadata(names[process.file], order), *track.slices(), *track.moments()]
+        found += [*track.metadata(names[process.name], order), *track.slices(), *track.moments()]
     run = profile.run
     about = {"command": " ".join(run.command), "exit_code": run.exit_code} if run else {}
     return {

@@ -27,12 +27,12 @@ class Shown:
         self.profile = profile
         self.clock = tracks.Clock(profile)
         self.names = tracks.process_names(profile)
-        """Of processes, by the name of the log."""
-        self.threads = {one.file: tracks.thread_names(one) for one in profile.processes}
+        """Of processes, by what their logs call them."""
+        self.threads = {one.name: tracks.thread_names(one) for one in profile.processes}
 
     def row(self, process: Process, thread: int) -> str:
         """Return the name of a thread, with that of its process."""
-        return f"{self.names[process.file]} {self.threads[process.file][thread]}"
+        return f"{self.names[process.name]} {self.threads[process.name][thread]}"
 
     def seconds(self, process: Process, at_ns: int) -> float:
         """Return a time of a process in seconds since the profile began."""
@@ -44,18 +44,16 @@ class Shown:
         made = frame(self.profile, table)
         if "process" not in made.columns:
             return made
-        logs = {process.name: process.file for process in self.profile.processes}
         if table == "threads":
-            told = zip(made["process"].map(logs), made["thread"], strict=True)
+            told = zip(made["process"], made["thread"], strict=True)
             # Those that built nothing were only seen: their numbers follow the others'.
             made = made.assign(
                 thread=[
-                    self.threads[log].setdefault(of, f"thread {len(self.threads[log])}")
-                    for log, of in told
+                    self.threads[name].setdefault(of, f"thread {len(self.threads[name])}")
+                    for name, of in told
                 ]
             )
-        names = {name: self.names[log] for name, log in logs.items()}
-        return made.assign(process=made["process"].map(lambda name: names.get(name, name)))
+        return made.assign(process=[self.names.get(name, name) for name in made["process"]])
 
 
 MOST = 1500

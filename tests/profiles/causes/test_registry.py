@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from harness.profiles.causes.cause import ChangeKind
-from harness.profiles.causes.registry import KINDS, LOOKS
 from tests.added import House
 from tests.report.pages import embedded
 
@@ -61,8 +60,3 @@ def test_a_cause_is_one_new_file_and_its_entry(tmp_path):
 def test_a_cause_that_is_never_found_is_refused(given, said):
     with pytest.raises(TypeError, match=said):
         ChangeKind(name="x", sentence="", remedy="", **given)
-
-
-def test_every_cause_is_called_as_its_file():
-    assert [one.name for one in KINDS.values()] == list(KINDS)
-    assert {one.name for lookers in LOOKS.values() for one, _ in lookers} <= set(KINDS)

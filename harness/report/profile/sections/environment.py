@@ -16,7 +16,7 @@ from harness.watch import events
 
 
 def _content(shown: Shown) -> Content:
-    rows = [_about(process, shown.names[process.file]) for process in shown.profile.processes]
+    rows = [_about(process, shown.names[process.name]) for process in shown.profile.processes]
     data = pd.DataFrame(rows)
     table = tables.table("environment", "Processes", data, list(data.columns))
     return Content(tables=(table,), shown=("environment",))

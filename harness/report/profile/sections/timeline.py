@@ -110,7 +110,7 @@ def _bar(
     """Return a bar; `about` are its fields from `stage` on."""
     begin, end = shown.seconds(process, begin_ns), shown.seconds(process, end_ns)
     bar = Bar(shown.row(process, thread), begin, end, *about)  # type: ignore[arg-type]
-    return bar._replace(process=shown.names[process.file])
+    return bar._replace(process=shown.names[process.name])
 
 
 def _bars(shown: Shown) -> Iterator[Bar]:
