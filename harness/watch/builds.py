@@ -40,7 +40,6 @@ class Builds(Threads):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__(recorder)
         self._pending: dict[int, JaxVisit] = {}
-        self._trace_is_clean: Callable[[], bool] = bool
 
     def install(self) -> None:
         """Put the replacements in place; a ProfileError or LedgerError if this JAX is not known."""
@@ -48,7 +47,6 @@ class Builds(Threads):
         jax_names.public().jit(bool)
         ledger.add(self)
         points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
-        self._trace_is_clean = jax_names.trace_is_clean()
         self.describer.prepare()
         for role, point in points.items():
             replacement = getattr(self, f"_{role}")(point.function)
@@ -68,7 +66,7 @@ class Builds(Threads):
             if self.off():
                 return real(fun, info, args, kwargs)
             outer = self.open.get(get_ident())
-            if outer is not None and outer.stage and _is_jaxs(fun) and not self._trace_is_clean():
+            if outer is not None and outer.stage and _is_jaxs(fun) and jax_names.tracing():
                 # `jnp.where` and the like in a trace: they come by the thousand, only become part
                 # of what is traced, and are nobody's news.
                 return real(fun, info, args, kwargs)

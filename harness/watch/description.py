@@ -67,8 +67,8 @@ class Describer:
         self._qualnames: dict[tuple[str, int], str] = {}
         self._options: dict[int, dict[str, str]] = {}
         self._links: weakref.WeakKeyDictionary[Any, Description] = weakref.WeakKeyDictionary()
-        self._settings: SettingsReader | None = None
-        self._texts: signatures.Texts | None = None
+        self._settings: SettingsReader
+        self._texts: signatures.Texts
 
     def prepare(self) -> None:
         """Find what is needed of the running JAX."""
@@ -185,31 +185,30 @@ class Describer:
         return FunctionKey(name or short, qualname, file, int(line), origin)
 
     def _arguments(self, visit: JaxVisit) -> _Arguments:
-        texts = self._texts
-        assert texts is not None
         if visit.kind == "lower" and visit.link is not None:
             tree, leaves, fixed = visit.link.arguments
             metas = visit.meta[max(0, len(visit.meta) - len(leaves)) :]
             both = zip(leaves, metas, strict=False)
-            placed = (texts.placed(leaf.path, meta, leaf.kind) for leaf, meta in both)
+            placed = (self._texts.placed(leaf.path, meta, leaf.kind) for leaf, meta in both)
             return tree, tuple(placed), fixed
         if visit.info is None:
-            return "", self._leaves_of_jaxpr(visit, texts), ()
+            return "", self._leaves_of_jaxpr(visit), ()
         call = self._try(None, statics.filtered_call, visit.function, visit.args)
         args, given = visit.args, visit.info.static_argnums
         positions = {n % len(args) if n < 0 and args else n for n in given}
-        return *self._dynamic(visit, texts, call, positions), self._statics(visit, call, positions)
+        return *self._dynamic(visit, call, positions), self._statics(visit, call, positions)
 
-    def _leaves_of_jaxpr(self, visit: JaxVisit, texts: signatures.Texts) -> tuple[Leaf, ...]:
+    def _leaves_of_jaxpr(self, visit: JaxVisit) -> tuple[Leaf, ...]:
         """Return the arguments of a program without a Python function."""
         names = getattr(visit.debug, "arg_names", None) or ()
         leaves = []
         for number, meta in enumerate(visit.meta or ()):
             path = (names[number] if number < len(names) else "") or f"args[{number}]"
             if number < len(visit.values):
-                leaves.append(texts.leaf(path, visit.values[number], meta.aval, meta.format))
+                value = visit.values[number]
+                leaves.append(self._texts.leaf(path, value, meta.aval, meta.format))
             else:
-                leaves.append(texts.placed(path, meta, ""))
+                leaves.append(self._texts.placed(path, meta, ""))
         return tuple(leaves)
 
     def _statics(
@@ -224,11 +223,7 @@ class Describer:
         return self._try(none, statics.split, *called, self.objects)
 
     def _dynamic(
-        self,
-        visit: JaxVisit,
-        texts: signatures.Texts,
-        call: statics.FilteredCall | None,
-        positions: set[int],
+        self, visit: JaxVisit, call: statics.FilteredCall | None, positions: set[int]
     ) -> tuple[str, tuple[Leaf, ...]]:
         """Return the dynamic arguments: as JAX has them, or where it failed before, as given."""
         p, signature = visit.params, visit.info.fun_signature
@@ -249,7 +244,7 @@ class Describer:
         if call is not None:
             tree = ", ".join(signatures.argument_text(*one) for one in call.trees)
             names = list(call.paths)
-        return tree, tuple(map(texts.leaf, names, values, types, formats))
+        return tree, tuple(map(self._texts.leaf, names, values, types, formats))
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link
@@ -282,7 +277,7 @@ class Describer:
         return {**options, **more} if more else options
 
     def _context(self, visit: JaxVisit) -> dict[str, str]:
-        context = self._settings.now() if self._settings is not None else {}
+        context = self._settings.now()
         params = visit.how or (visit.params.params if visit.params is not None else {})
         mesh = params.get("ctx_mesh")
         if mesh is None or mesh.empty:

@@ -256,15 +256,9 @@ def trace_compiles(folder: Path | str) -> None:
 # --- where JAX is, and what is set ----------------------------------------------------------------
 
 
-def trace_is_clean() -> Callable[[], bool]:
-    """Return JAX's own test of whether nothing is being traced on this thread."""
-    clean: Callable[[], bool] = module("core").trace_state_clean
-    return clean
-
-
 def tracing() -> bool:
     """Return whether this thread is inside a function that JAX is tracing."""
-    return not module("core").trace_ctx.is_top_level()
+    return not module("core").trace_state_clean()
 
 
 def setting(name: str) -> Any:
