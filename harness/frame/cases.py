@@ -108,11 +108,10 @@ def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str
     """
     names = {}
     for axis in axes:
-        name = axis
-        while name in taken or (name != axis and name in axes):
-            name = f"axis_{name}"
-        if name != axis:
-            names[axis] = name
+        if axis in taken:
+            names[axis] = f"axis_{axis}"
+            while names[axis] in taken or names[axis] in axes:
+                names[axis] = f"axis_{names[axis]}"
     return names
 
 

@@ -160,14 +160,11 @@ def _checked(name: str, value: Any) -> Any:
 
 def _moment(name: str, value: Any) -> pd.Timestamp:
     try:
-        moment = pd.Timestamp(value)
-        if pd.isna(moment):
-            raise ValueError(value)
+        moment = pd.to_datetime(value, utc=True)
     except (ValueError, TypeError):
-        raise UsageError(
-            f"{name} = {value!r}: expected a time, such as 2026-11-20T03:00:00Z."
-        ) from None
-    moment = moment.tz_localize("UTC") if moment.tzinfo is None else moment.tz_convert("UTC")
+        moment = pd.NaT
+    if not isinstance(moment, pd.Timestamp):  # a list of them, or none
+        raise UsageError(f"{name} = {value!r}: expected a time, such as 2026-11-20T03:00:00Z.")
     return moment.as_unit("ms")
 
 

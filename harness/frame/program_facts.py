@@ -12,7 +12,7 @@ import pandas as pd
 
 from harness.frame.frame import long_frame
 from harness.frame.load import latest_records
-from harness.program.facts import TOTALS, Facts
+from harness.program.facts import Facts
 from harness.records.schema import apart, plain_axes
 
 _CASE = (
@@ -71,15 +71,13 @@ def _agreed(facts: list[Facts]) -> Iterator[tuple[tuple[str, str], float | None]
 
 def _counts(facts: Facts) -> Mapping[tuple[str, str], float | None]:
     found: dict[tuple[str, str], float | None] = {}
-    for fact in facts.__struct_fields__:
-        value = getattr(facts, fact)
-        if fact in TOTALS:
-            if value is not None:
-                found[fact, ""] = value
-        elif isinstance(value, dict):
+    for fact, value in msgspec.structs.asdict(facts).items():
+        if isinstance(value, dict):
             found |= {(fact, kind): count for kind, count in value.items()}
-        else:
+        elif isinstance(value, list):
             found |= {(fact, str(loop)): trips for loop, trips in enumerate(value)}
+        elif value is not None:
+            found[fact, ""] = value
     return found
 
 

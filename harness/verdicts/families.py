@@ -41,8 +41,7 @@ class Whole(NamedTuple):
 class Family:
     """The rows of one stage, under one machine, target and scenario, that both arms share."""
 
-    a: Sequence[Row]
-    b: Sequence[Row]
+    pairs: Sequence[tuple[Row, Row]]
     numbers: Sequence[int]
     """Which pairs they are."""
     effects: Floats
@@ -52,7 +51,7 @@ class Family:
     """None where seconds are compared as measured: of unlike machines."""
 
     def __post_init__(self) -> None:
-        pairs = [drift.seconds(a, b) for a, b in zip(self.a, self.b, strict=True)]
+        pairs = [drift.seconds(a, b) for a, b in self.pairs]
         taken = [[pair[side] for pair in pairs] for side in (0, 1)]
         a, b = (_padded([one.values for one in of_arm]) for of_arm in taken)
         self.paired = self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
@@ -60,7 +59,7 @@ class Family:
         measured = drift.INTERLEAVED if self.interleaved else drift.RAW
         self.candidates = {measured: (a, b)}
         """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
-        self.bases = {measured: np.full(len(self.a), measured)}
+        self.bases = {measured: np.full(len(pairs), measured)}
         """By basis, that of each row: where a row's processes do not know what is to be divided
         out, it stays as measured."""
         if self.loops:
@@ -69,9 +68,8 @@ class Family:
     def _divide(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
         """Add what is left when the machine's drift is divided out, in order of their scatter."""
         ((a, b),) = self.candidates.values()
-        arms = list(zip((self.a, self.b), taken, (a, b), strict=True))
-        pairs = list(zip(self.a, self.b, strict=True))
-        if not self.interleaved and all(x["python"] == y["python"] for x, y in pairs):
+        arms = list(zip(zip(*self.pairs, strict=True), taken, (a, b), strict=True))
+        if not self.interleaved and all(x["python"] == y["python"] for x, y in self.pairs):
             # In turns, both arms meet what the loop shows.
             found = [
                 [loops.of(row, side, one) for row, one in zip(rows, of_arm, strict=True)]
@@ -80,7 +78,7 @@ class Family:
             every = [*found[0], *found[1]]
             if all(map(len, every)) and drift.are_times(*every):
                 self._add(drift.BY_LOOP, *map(_padded, found))
-        if all(itertools.starmap(drift.share_runtime, pairs)):
+        if all(itertools.starmap(drift.share_runtime, self.pairs)):
             level = drift.levels(a, b)
             others = [drift.of_others(rows, own, logs - level) for rows, own, logs in arms]
             if others[0] is not None and others[1] is not None:
@@ -135,7 +133,7 @@ class Family:
         the median, and neither is the stage.
         """
         a, b = self.units()
-        if len(self.a) < LEAST_CASES or min(map(len, (a, b))) < LEAST_PROCESSES:
+        if len(self.pairs) < LEAST_CASES or min(map(len, (a, b))) < LEAST_PROCESSES:
             return Whole()
         both = self.candidates[self.whole_basis]
         means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
@@ -145,14 +143,14 @@ class Family:
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.
         effect = float(np.median(self.effects)) * (1 if self.interleaved else 2)
-        return Whole(float(found.ratio[least]), float(found.p[least]), len(self.a), effect)
+        return Whole(float(found.ratio[least]), float(found.p[least]), len(self.pairs), effect)
 
     def slow_processes(self) -> tuple[Bools, Bools]:
         """Return which processes of both arms are slower than the others in most cases."""
         a, b = self.units()
         both = np.concatenate([a, b])
         both = both[~np.isnan(both)]
-        if len(self.a) < LEAST_CASES or len(both) < 2 * LEAST_PROCESSES:
+        if len(self.pairs) < LEAST_CASES or len(both) < 2 * LEAST_PROCESSES:
             return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
         spread = 1.4826 * float(np.median(np.abs(both - np.median(both))))
         least = max(math.log1p(SLOW), math.log1p(2 * float(np.median(self.effects))), 3.5 * spread)
@@ -161,12 +159,9 @@ class Family:
 
     def calls(self) -> tuple[Floats, Floats]:
         """Return what 90 % of the calls of each process do not exceed, as logarithms; NaN: none."""
-        sides = [[row.get("p90_samples") or () for row in rows] for rows in (self.a, self.b)]
-        known = [all(map(drift.are_times, pair)) for pair in zip(*sides, strict=True)]
-        one, other = (
-            _padded([values if ok else () for values, ok in zip(side, known, strict=True)])
-            for side in sides
-        )
+        found = [[row.get("p90_samples") or () for row in pair] for pair in self.pairs]
+        known = [pair if all(map(drift.are_times, pair)) else ((), ()) for pair in found]
+        one, other = (_padded([pair[side] for pair in known]) for side in (0, 1))
         return one, other
 
 

@@ -128,15 +128,14 @@ def verdicts_on(
     for numbers in members.values():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
-        of_a, of_b = ([row[side] for row in rows] for side in (0, 1))
         divided_by = None if across else loops
-        families.append(Family(of_a, of_b, numbers, effects, interleaved, divided_by))
+        families.append(Family(rows, numbers, effects, interleaved, divided_by))
     for family, whole in zip(families, _wholes(families, across, share), strict=True):
         for at, decided in enumerate(_rows(family, whole, across, share)):
             row = found[family.numbers[at]]
             row |= decided
             if row["across"]:
-                row["calibrated_ratio"] = loops.calibrated_ratio(family.a[at], family.b[at])
+                row["calibrated_ratio"] = loops.calibrated_ratio(*family.pairs[at])
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     columns = with_axes(COLUMNS, axes.values())
@@ -166,7 +165,7 @@ def _wholes(
     adjusted = statistics.adjust(p, statistics.counting(ratio, effect))
     tested = int(np.count_nonzero(~np.isnan(p)))
     decided = [
-        rules.decide_whole(one, float(at), tested, list(zip(family.a, family.b, strict=True)))
+        rules.decide_whole(one, float(at), tested, family.pairs)
         for one, at, family in zip(moved, adjusted, families, strict=True)
     ]
     slow = {
@@ -194,7 +193,7 @@ def _rows(
     basis = family.whole_basis if moved else next(iter(family.candidates))
     a, b = family.candidates[basis]
     numbers = statistics.estimates(a, b, family.paired, share)
-    pairs = list(zip(family.a, family.b, strict=True))
+    pairs = family.pairs
     callable_ = np.array([moved or across or rules.can_be_called(*pair) for pair in pairs])
     counts = statistics.counting(numbers.ratio, family.effects)
     adjusted = statistics.adjust(np.where(callable_, numbers.p, np.nan), counts)

@@ -215,7 +215,7 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
 def _n_cases(frame: pd.DataFrame, chosen: pd.Series[bool]) -> int:
     rows = frame[chosen]
-    return len(set(zip(rows["machine"], rows["workload"], cases(rows), strict=True)))
+    return len({*zip(rows["machine"], rows["workload"], cases(rows), strict=True)})
 
 
 def summary_text(frame: pd.DataFrame) -> str:

@@ -143,7 +143,7 @@ class _Run:
         self.limit = self.options.effort.limit
         self.records: Records = ([], [])
         for number in range(1, self.state.rounds + 1):
-            self._add(round_records(self._place(number), number))
+            self._add(round_records(self.folder / f"round-{number}", number))
 
     def goes_on_until(self, rounds: int) -> bool:
         """Measure until there are so many rounds; return whether Ctrl-C stopped it."""
@@ -151,7 +151,7 @@ class _Run:
         try:
             for number in range(self.state.rounds + 1, rounds + 1):
                 began = time.monotonic()
-                own, seed = self._place(number), self.state.seed
+                own, seed = self.folder / f"round-{number}", self.state.seed
                 of_round = measure_round(
                     self.places, self.options, names, number, seed, own, self._told
                 )
@@ -173,9 +173,6 @@ class _Run:
         """Write how far it is."""
         self.state.schema = json_file.SEALED
         json_file.write(self.folder / STATE, self.state)
-
-    def _place(self, number: int) -> Path:
-        return self.folder / f"round-{number}"
 
     def _add(self, of_round: Records) -> None:
         for kept, more in zip(self.records, of_round, strict=True):
