@@ -185,7 +185,6 @@ def _targets_with_values(benchmarks: Iterable[Cells]) -> set[str]:
 
 
 def _of_targets(cells: Cells, targets: set[str]) -> Cells | None:
-    """Return the cells of some targets; None where none are left."""
     if not cells["params"]:
         return cells
     *axes, own = cells["params"]

@@ -84,7 +84,6 @@ def _typed(
 
 
 def _without_none(kind: Any) -> Any:
-    """Return the type of `kind | None`."""
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = (one for one in get_args(kind) if one is not type(None))
     return kind

@@ -19,7 +19,6 @@ from harness.records.store import store_path
 
 
 def _files(url: str) -> tuple[Any, str]:
-    """Return the file system of a store, and the path in it."""
     import fsspec  # of the extra `fleet`
 
     found: tuple[Any, str] = fsspec.url_to_fs(url)

@@ -144,7 +144,6 @@ class _Sweep(Workers):
                     self._keep(worker.attempt, orders.decode_result(future.result()))
 
     def _place(self) -> None:
-        """Keep which class measures what."""
         self.placed_s = time.monotonic()
         begun = {t.name: t.team.machine for t in self.tasks if t.team and t.process}
         if not self.each_machine and begun.items() - self.placement.items():
@@ -316,7 +315,6 @@ class _Sweep(Workers):
             self._put_aside(worker, why)
 
     def _keep(self, attempt: Attempt, result: Result) -> None:
-        """Store what an attempt has brought."""
         state, group = attempt.team.state, attempt.team.groups[attempt.task.name]
         refs = {ref.key: ref for ref in attempt.job.cases}
         process = attempt.job.process

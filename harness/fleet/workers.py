@@ -233,7 +233,6 @@ class Workers:
                 )
 
     def _team(self, found: Place, target: str) -> Team:
-        """Return the team of a worker on a target, with its state."""
         machine = found.machine if self.each_machine else found.kind
         key = (machine, found.env, found.identity, target)
         if key not in self.teams:

@@ -78,6 +78,8 @@ def check_asv(folder: Path) -> None:
 def link_asv(folder: Path) -> bool:
     """Put one link to the report into asv's index.html; False if it was there already.
 
+    It stands in the bar of navigation, or else at the page's end.
+
     `asv publish` writes index.html anew, so this comes after it, every time.
 
     Raises:
@@ -90,16 +92,10 @@ def link_asv(folder: Path) -> bool:
             return False
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"{page} cannot be changed: {error}.") from error
+    linked = re.sub(r'(?=<li id="nav-li-graphdisplay"|</body>|\Z)', _LINK, text, count=1)
     with replaced(page, remedy="Give another folder.") as handle:
-        handle.write(linked(text))
+        handle.write(linked)
     return True
-
-
-def linked(text: str) -> str:
-    """Return asv's page with the link: in its bar of navigation, or else at its end."""
-    place = re.search(r'<li id="nav-li-graphdisplay"|</body>|\Z', text)
-    at = place.start() if place else 0
-    return text[:at] + _LINK + text[at:]
 
 
 def asv_links(asv: str) -> list[tuple[str, str]]:
