@@ -1,45 +1,56 @@
-"""All causes. A new one stands in a file of this folder, and has its entry here."""
+"""All causes. A new one is a file in this folder that has a `CAUSE`, and its entry here."""
 
 from __future__ import annotations
 
 from harness.profiles.causes import (
+    ahead_of_time,
+    cache_cleared,
+    committed,
+    concurrent,
     configuration,
+    device,
+    donation,
     dtype,
+    evicted,
+    failed_before,
+    first,
     jit_options,
-    lost,
+    layout,
     new_function_object,
-    placement,
-    plain,
     pytree,
+    raised,
     shape,
+    sharding,
     static_value,
+    unexplained,
+    weak_type,
 )
 from harness.profiles.causes.cause import PLACES, ChangeKind, Kind, Look, Place
 
 KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        plain.FIRST,
-        plain.RAISED,
-        plain.FAILED_BEFORE,
-        new_function_object.CAUSE,
-        pytree.CAUSE,
-        dtype.DTYPE,
-        shape.CAUSE,
-        placement.SHARDING,
-        dtype.WEAK_TYPE,
-        static_value.CAUSE,
-        placement.COMMITTED,
-        placement.DEVICE,
-        placement.LAYOUT,
-        configuration.CAUSE,
-        jit_options.DONATION,
-        jit_options.AHEAD_OF_TIME,
-        jit_options.OTHER,
-        lost.CLEARED,
-        lost.CONCURRENT,
-        lost.EVICTED,
-        plain.UNEXPLAINED,
+    module.CAUSE.name: module.CAUSE
+    for module in (
+        first,
+        raised,
+        failed_before,
+        new_function_object,
+        pytree,
+        dtype,
+        shape,
+        sharding,
+        weak_type,
+        static_value,
+        committed,
+        device,
+        layout,
+        configuration,
+        donation,
+        ahead_of_time,
+        jit_options,
+        cache_cleared,
+        concurrent,
+        evicted,
+        unexplained,
     )
 }
 """By name, in the order in which they are asked: of a static value, a setting or an option the

@@ -22,6 +22,11 @@ _SPACE = re.compile(r"<(?:host|any|device)>$")
 """The space in memory that is part of a type; `key<fry>` is a dtype."""
 
 
+_SHARDING = re.compile(
+    r"(?P<how>\w+\(.*\))(?: on (?P<devices>\S+))?(?: in (?P<memory>\S+))?", re.DOTALL
+)
+
+
 class ArrayType(NamedTuple):
     """The parts of an array's type."""
 
@@ -49,6 +54,28 @@ def array_type(aval: str) -> ArrayType | None:
 def committed(leaf: events.Leaf) -> bool:
     """Return whether JAX must leave an argument where it is; it takes a given type by its word."""
     return leaf.committed or (leaf.kind == "jax.ShapeDtypeStruct" and bool(leaf.sharding))
+
+
+def committed_text(leaf: events.Leaf) -> str:
+    """Return where an array is committed to."""
+    return _where(leaf) if committed(leaf) else "not committed"
+
+
+def _where(leaf: events.Leaf) -> str:
+    """Return a device's name where there is one, and else the whole sharding."""
+    match = _SHARDING.fullmatch(leaf.sharding)
+    if match and match["devices"] and match["how"] == "SingleDeviceSharding()":
+        return match["devices"] + (f" in {match['memory']}" if match["memory"] else "")
+    return leaf.sharding
+
+
+def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | None:
+    """Return whether an array lies alike on other devices, and where; None if it did not move."""
+    if not committed(old) or not committed(new) or old.sharding == new.sharding:
+        return None
+    one, other = (_SHARDING.fullmatch(leaf.sharding) for leaf in (old, new))
+    alike = one and other and one.group("how", "memory") == other.group("how", "memory")
+    return bool(alike), (_where(old), _where(new))
 
 
 LONGEST = 120
@@ -245,6 +272,13 @@ def library_remedy(built: Built, library: str) -> str:
         f"used there once, and use it again; where that changes nothing, {library or 'the library'}"
         " makes a new one in every call: jit that call, if it allows that."
     )
+
+
+def options_remedy(built: Built, what: Change) -> str:
+    """Return what to do about a function that is jitted in several ways."""
+    if built.function.origin == "library":
+        return library_remedy(built, package_of(built.function.file))
+    return f"Jit `{built.function.name}` once, with one set of options."
 
 
 def _running_library(built: Built) -> str:

@@ -12,7 +12,15 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.profiles.causes import lost, plain
+from harness.profiles.causes import (
+    cache_cleared,
+    concurrent,
+    evicted,
+    failed_before,
+    first,
+    raised,
+    unexplained,
+)
 from harness.profiles.causes.cause import Cause, Difference
 from harness.profiles.decision.differences import able, cause, differences, least_weight, weight
 from harness.profiles.decision.history import (
@@ -100,13 +108,13 @@ class _Deciding:
         done = stages_done(built)
         again = history.failed.get(aspects)
         if not done and built.line.error:
-            return plain.raised(built)
+            return raised.of(built)
         top = done[:1]
         if built.derived and aspects.function_object not in history.objects:
             return self._derived(built, history, aspects)
         if not history.objects:
             again = again or history.last_failed
-            return plain.failed_before(built, again.built) if again else plain.first(built)
+            return failed_before.of(built, again.built) if again else first.of(built)
         sharing = history.same_trace(aspects)
         kept = [entry for entry in sharing if top in entry.done]
         exact = [entry for entry in sharing if entry.aspects == aspects]
@@ -115,7 +123,7 @@ class _Deciding:
             # Traced or lowered before, and only now taken further: one build in two parts,
             # if it was not taken further as another program.
             if all(entry.built.line.derived and entry.built.times("trace") for entry in begun):
-                return plain.first_as_it_is(built, begun[-1].built)
+                return first.as_it_is(built, begun[-1].built)
             return self._causes[begun[-1].built.line.id]
         if kept or top != "T":
             found = [(entry, differences(entry.built, built)) for entry in kept]
@@ -126,9 +134,9 @@ class _Deciding:
             if any(differs for _, differs in named):
                 return _fewest(built, named)
             if kept:
-                return plain.unexplained(built, kept[-1].built)
+                return unexplained.of(built, kept[-1].built)
         if again is not None:
-            return plain.failed_before(built, again.built)
+            return failed_before.of(built, again.built)
         return self._nearest(built, aspects, history, top)
 
     def _derived(self, built: Built, history: History, aspects: Aspects) -> Cause:
@@ -142,8 +150,8 @@ class _Deciding:
             return self._causes[source.line.id]
         twin = history.twin(built, aspects)
         if twin is None or not self._cleared_between(twin, built):
-            return plain.first(built)  # of the trace that JAX has: in another way than before
-        return plain.unexplained(built, twin)
+            return first.of(built)  # of the trace that JAX has: in another way than before
+        return unexplained.of(built, twin)
 
     def _nearest(self, built: Built, aspects: Aspects, history: History, top: str) -> Cause:
         """Return what differs from the build that shares most; each has another trace."""
@@ -158,7 +166,7 @@ class _Deciding:
             found.append((entry, differs))
             if differs:
                 best = min(best or weight(differs), weight(differs))
-        return _fewest(built, found) if any(d for _, d in found) else plain.unexplained(built)
+        return _fewest(built, found) if any(d for _, d in found) else unexplained.of(built)
 
     def _lost(self, built: Built, had: list[EarlierBuild], top: str) -> Cause:
         """Return why JAX no longer had what it had built with nothing different."""
@@ -168,10 +176,10 @@ class _Deciding:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)
         why = (
-            lost.cleared(built, self._cleared_between(latest, built))
-            or lost.concurrent(built, [entry.built for entry in had])
-            or lost.evicted(built, since, kept)
-            or plain.unexplained(built, latest)
+            cache_cleared.of(built, self._cleared_between(latest, built))
+            or concurrent.of(built, [entry.built for entry in had])
+            or evicted.of(built, since, kept)
+            or unexplained.of(built, latest)
         )
         return why._replace(nearest=latest.line.id)
 

@@ -6,8 +6,8 @@ import altair as alt
 import pandas as pd
 
 from harness.profiles.answer.findings import findings
-from harness.profiles.causes import plain
 from harness.profiles.causes.registry import BLAMELESS
+from harness.profiles.causes.unexplained import CAUSE
 from harness.records.units import counted, seconds_text
 from harness.report import charts
 from harness.report.charts import GREY, ORANGE, VERMILLION
@@ -18,7 +18,7 @@ from harness.report.profile.tables import Shown
 MOST_FINDINGS = 5
 """What the top of the page names."""
 
-UNEXPLAINED = plain.UNEXPLAINED.name
+UNEXPLAINED = CAUSE.name
 OUTSIDE = "outside jit"
 
 

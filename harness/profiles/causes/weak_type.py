@@ -1,0 +1,62 @@
+"""A Python number or weakly typed array stands where an array of a fixed type stood, or reverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
+from harness.profiles.causes.words import array_type, of_operations
+from harness.profiles.model import Built
+from harness.watch.events import Leaf
+
+
+def with_article(noun: str) -> str:
+    """Return a type's name with its article: an int32, a uint32."""
+    return f"an {noun}" if noun[:1] in "aeio" else f"a {noun}"
+
+
+def _weak(leaf: Leaf) -> str:
+    dtype = leaf.aval.lstrip("~").partition("[")[0]
+    if leaf.kind in ("int", "float", "complex", "bool"):
+        return f"a Python {leaf.kind}"
+    return f"a weakly typed {dtype}" if leaf.weak else with_article(dtype)
+
+
+def _types(pair: Pair, leaves: tuple[Leaf, Leaf]) -> Iterator[Change]:
+    old, new = leaves
+    if array_type(old.aval) and array_type(new.aval) and old.weak != new.weak:
+        yield Change(new.path, _weak(old), _weak(new))
+
+
+def _remedy(built: Built, what: Change) -> str:
+    scalar = next((t for t in (what.before, what.after) if t.startswith("a Python")), "")
+    if not scalar:
+        return (
+            f"Give `{what.argument}` an explicit dtype where it is made, or what it is made of: "
+            "zeros_like and the like keep a weak type."
+        )
+    array = next((t for t in (what.before, what.after) if t != scalar), "")
+    dtype = array.rpartition(" ")[2] or "float32"
+    return f"Pass `{what.argument}` always as an array, e.g. jnp.{dtype}(...), or never."
+
+
+def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
+    strong = [text for text in (cause.before, cause.after) if " weakly " not in f" {text} "]
+    strong = [text for text in strong if not text.startswith("a Python")]
+    if not strong or not cause.argument.isidentifier():
+        return None
+    dtype = strong[0].rpartition(" ")[2]
+    told = {"how": "strong", "argument": cause.argument, "dtype": dtype}
+    return WithoutEdit(told, f"`{cause.argument}` of {{name}} always {dtype}")
+
+
+CAUSE = ChangeKind(
+    name="weak type",
+    looks={"types": _types, "statics": of_operations("weak_type")},
+    sentence="`{argument}` was {before}, now {after}: JAX tells the two types apart.",
+    remedy=_remedy,
+    tried=_tried,
+    each=True,
+    apart=True,
+    weight=1,  # the same array is near
+)
