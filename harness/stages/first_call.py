@@ -1,4 +1,4 @@
-"""`first_call`, and `start`, which ends with it."""
+"""`first_call`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,6 @@ def take(run: Pass) -> None:
         run.refuse("first_call", SEEN.format(name))
 
 
-def take_start(run: Pass) -> None:
-    """Read when the first call had its result: one span of time, with the same proof."""
-    if "first_call" in run.refused:
-        run.refuse("start", run.refused["first_call"])
-    else:
-        run.keep("start", [run.called_ns - run.spawned_ns])
-
-
 STAGE = Stage(
     name="first_call",
     title="The first call of a jitted function in its process, until its result is there.",
@@ -54,13 +46,4 @@ STAGE = Stage(
     take=take,
     events={"trace": 1, "lower": 1},
     asv={"cold": "first_call_cold", "warm": "first_call_warm"},
-)
-
-START = Stage(
-    name="start",
-    title="From the start of the process until the first result is there.",
-    step="start",
-    colour="#B8A100",
-    take=take_start,
-    asv={"cold": "start_cold", "warm": "start_warm"},
 )

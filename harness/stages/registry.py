@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING
 
 from harness.errors import find_name
 from harness.stages import (
+    backend,
     compile,
     compute,
     dispatch,
-    elsewhere,
     execute,
     first_call,
+    first_compile,
+    first_lower,
+    import_,
     in_flight,
+    latency,
     load,
+    loop,
     lower,
+    ready,
+    slope,
+    start,
     trace,
 )
 from harness.stages.stage import Stage, Step
@@ -26,7 +34,11 @@ if TYPE_CHECKING:
 STAGES: dict[str, Stage] = {
     stage.name: stage
     for stage in (
-        *elsewhere.PROCESS,
+        import_.STAGE,
+        backend.STAGE,
+        first_lower.STAGE,
+        first_compile.STAGE,
+        ready.STAGE,
         trace.STAGE,
         lower.STAGE,
         compile.STAGE,
@@ -36,8 +48,10 @@ STAGES: dict[str, Stage] = {
         in_flight.STAGE,
         load.STAGE,
         first_call.STAGE,
-        first_call.START,
-        *elsewhere.OTHERS,
+        start.STAGE,
+        loop.STAGE,
+        latency.STAGE,
+        slope.STAGE,
     )
 }
 """Every stage by name, in the order in which a program goes through them."""
