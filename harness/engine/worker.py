@@ -21,16 +21,9 @@ def main(current_fd: int, compared: bool) -> None:
     line = channel.read_job()
     stored = threading.Semaphore(0)
     if compared:
-        # NumPy and JAX read their variables, and count cores, when they are imported: only then.
-        from harness.engine.job import CurrentVisit, decode_job, sender
-        from harness.sides.side_process import verified
+        from harness.engine import compared_worker  # nothing of it in an ordinary process
 
-        job = decode_job(line)
-        state = verified(job.environment, job.threads)  # before there is another thread
-        channel.follow_parent(stored.release)
-        from harness.engine import compared_session
-
-        compared_session.measure(job, sender(stored), CurrentVisit(current_fd), state)
+        compared_worker.measure(line, current_fd, stored)
         return
     channel.follow_parent(stored.release)
     begin = _clock()

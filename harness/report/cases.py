@@ -26,7 +26,7 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
     taken = {name: f"axis_{name}" for name in ADDED if name in frame.columns}
     frame = ordinary(frame.rename(columns=taken))
     frame = frame[~frame["workload"].isin(INSTRUMENTS) & (frame["unit"] == "seconds")]
-    keys = [name for name in (*CASE, *axis_columns(frame)) if name != "stage"]
+    keys = [name for name in ("machine", *CASE, *axis_columns(frame)) if name != "stage"]
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
     first = frame[~numbers.duplicated()]
     texts = {"case": full_case_texts(first), "one_case": one_case(first)}

@@ -263,8 +263,8 @@ def _live(folder: Path) -> Path:
 
 
 def _read_live(path: Path) -> Values:
-    states = live._states(path.parents[1])
-    return {folder.name: msgspec.json.encode(state) for folder, state in states}
+    state, folder = live._begun("ab" * 32, 1, path.parents[1])
+    return {folder.name: msgspec.json.encode(state)} if folder and folder.exists() else {}
 
 
 def _placement(folder: Path) -> Path:

@@ -214,10 +214,9 @@ def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
         if is_unknown(profile):
             code = code or ExitCode.NOTHING
         if report is not None:
-            from harness.report import page  # pandas and altair
-            from harness.report.profile.page import profile_report
+            from harness.report.profile.page import write  # pandas and altair
 
-            page.save(profile_report(profile), report)
+            write(profile, report)
             _say(f"Report: {report}")
         if budget is not None:
             over = _judge(profile, budget)

@@ -88,10 +88,9 @@ class Profile(Recorded):
             StoreError: the file cannot be written.
         """
         files.check_report()
-        from harness.report import page  # altair: a second, of the extra `figures`
-        from harness.report.profile.page import profile_report
+        from harness.report.profile.page import write  # altair: a second, of the extra `figures`
 
-        return page.save(profile_report(self), Path(path))
+        return write(self, Path(path))
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder is not None else ""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from harness.profiles.recorded import Recorded
+from harness.report import page
 from harness.report.content import FilterBar, Report, Section, assemble
 from harness.report.profile.sections import (
     causes,
@@ -46,3 +48,8 @@ def profile_report(profile: Recorded) -> Report:
     words[:1] = map(os.path.basename, words[:1])
     title = f"Profile of {' '.join(words) or 'a program'}"
     return assemble(title, SECTIONS, Shown(profile), filters=FILTERS)
+
+
+def write(profile: Recorded, output: Path) -> int:
+    """Write the page of a profile, and return its size in bytes."""
+    return page.save(profile_report(profile), output)

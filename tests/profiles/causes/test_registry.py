@@ -15,8 +15,7 @@ from harness.profiles.answer.summary import summary
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded
 from harness.profiles.tables.frames import frame
-from harness.report import page
-from harness.report.profile.page import profile_report
+from harness.report.profile.page import write
 from harness.watch import events
 
 S = 10**9
@@ -32,7 +31,7 @@ lines.append(events.Ended(4 * S, "context"))
 profile = Recorded((Process("memory", lines[0], tuple(lines)),))
 print(*summary(profile), sep="\\n")
 print(frame(profile, "causes").to_csv())
-page.save(profile_report(profile), __import__("pathlib").Path("page.html"))
+write(profile, __import__("pathlib").Path("page.html"))
 """
 
 
