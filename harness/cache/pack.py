@@ -30,7 +30,7 @@ from harness.cache.directory import (
 from harness.cache.entry import Contents, lacking_features, read_contents
 from harness.cache.entry_ailments import as_xla_names
 from harness.cache.survey import NAME
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.records.files import is_left, replaced
 from harness.watch import cache_keys as keys
 from harness.watch.ledger_events import ALREADY_THERE, Event, Requests, reason_text
@@ -47,6 +47,10 @@ PARTIAL = ".unpack-"
 
 JAXLIB = "jax_lib version"
 NO_NAME = "its name is none that JAX gives"
+
+
+class PackError(HarnessError):
+    """The pack cannot be read."""
 
 
 class Packed(msgspec.Struct, frozen=True):
@@ -175,6 +179,11 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
     An entry that the directory has stays as it is. Programs may run meanwhile.
 
     `jaxlib` is the release that will read it; empty if nobody knows.
+
+    Raises:
+        UsageError: there is no such file.
+        PackError: it is no pack, or damaged.
+        UnusableCacheError: the directory cannot be written; what was unpacked stays.
     """
     if not place.is_file():
         raise UsageError(f"There is no file {place}. Expected what `harness cache pack` wrote.")
@@ -204,7 +213,7 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
                 f"{len(found.written)} entries were unpacked, then it failed: {error}. Mend that "
                 "and unpack again: what is there stays."
             ) from None
-        raise UsageError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
+        raise PackError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
     return found
 
 

@@ -159,7 +159,7 @@ def test_what_is_no_pack_is_one_line(tmp_path, packed, says):
     rewritten(packed[0], tmp_path / "later.zip", lambda inside: later)
     for name in ("text", "torn", "other", "later"):
         place = tmp_path / f"{name}.zip"
-        says("unpack", place, tmp_path / "cache", code=2, said=f"{place} is no pack")
+        says("unpack", place, tmp_path / "cache", code=4, said=f"{place} is no pack")
     says("unpack", tmp_path / "missing", tmp_path / "cache", code=2, said="There is no file")
     (tmp_path / "file").touch()
     says("unpack", packed[0], tmp_path / "file", code=5)
