@@ -73,12 +73,13 @@ def test_a_grandchild_that_holds_the_output_open_holds_nobody_up():
 
 def test_a_kept_command_may_end_itself(tmp_path):
     script = """
-import sys, time
+import pathlib, sys, time
+said = pathlib.Path(sys.argv[1])
 try:
-    open(sys.argv[1], "w").write("ready")
+    said.write_text("ready")
     time.sleep(60)
 except KeyboardInterrupt:
-    open(sys.argv[1], "w").write("ended")
+    said.write_text("ended")
     sys.exit(7)
 """
     file = tmp_path / "said"
