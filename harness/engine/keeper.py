@@ -28,9 +28,9 @@ _HEARD = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
 
 def main(command: list[str]) -> int:
     """Run the command to its end, or the caller's; return its exit code."""
-    for number in _HEARD:
-        signal.signal(number, lambda number, frame: None)  # what is ignored here, the command hears
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # or one that comes just before a wait is lost
+    for one in _HEARD:
+        signal.signal(one, lambda number, frame: None)  # what is ignored here, the command hears
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     running = subprocess.Popen(  # before there is a thread
