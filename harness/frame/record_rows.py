@@ -107,7 +107,10 @@ def rows(found: Collector) -> pd.DataFrame:
     for row in np.flatnonzero(special).tolist():
         number = int(case[row])
         outcomes[row] = _outcome(
-            cases[number], valued[row], remarks.get(int(ids[row]), []), notes.get(number, "")
+            cases[number],
+            int(columns["n_processes"][row]),
+            remarks.get(int(ids[row]), []),
+            notes.get(number, ""),
         )
     columns["status"] = objects(status for status, _ in outcomes)
     columns["reason"] = objects(reason for _, reason in outcomes)
@@ -195,8 +198,11 @@ def _own_clock(cases: Sequence[CaseRecords]) -> Iterator[tuple[int, int, list[st
             yield number, stage, [p.name for p in having], [p.cpu_ns[stage] / 1e9 for p in having]
 
 
-def _outcome(case: CaseRecords, valued: bool, remarks: list[Remark], note: str) -> tuple[str, str]:
-    """Return status and reason of a row; `remarks` are what processes say of its stage."""
+def _outcome(case: CaseRecords, valued: int, remarks: list[Remark], note: str) -> tuple[str, str]:
+    """Return status and reason of a row; `remarks` are what processes say of its stage.
+
+    Of `valued` processes it has values.
+    """
     failed, skipped = case.reasons("failed"), case.reasons("skipped")
     count = len(case.processes)
     if len(failed) + len(skipped) == count:
@@ -212,6 +218,8 @@ def _outcome(case: CaseRecords, valued: bool, remarks: list[Remark], note: str) 
     if valued:
         said = [why for _, _, why in remarks if why]
         usual = _commonest(said) if 2 * len(said) > count else ""
+        if usual and valued + len(said) <= count:
+            usual = f"{len(said)} of {count} processes have no value: {usual}"
         return "ok", "; ".join(filter(None, (share, refused, usual, note)))
     if refused:
         return "refused", "; ".join(filter(None, (refused, share)))

@@ -247,7 +247,8 @@ def reason_texts(frame: pd.DataFrame) -> list[str]:
         name = f"{first} {cases[0]}".rstrip() if len(cases) == 1 and not others else first
         more = f" and {len(others)} more" if others else ""
         where = f", {', '.join(stages)}" if len(stages) <= FEW_STAGES else ""
-        lines.append(f"{name}{more}{where}: {status}: {reason}")
+        said = reason if status == "ok" else f"{status}: {reason}"
+        lines.append(f"{name}{more}{where}: {said}")
     if (left := len(parts) - _MOST) > 0:
         lines.append(f"... and {left} more reasons: see the column `reason`")
     return lines

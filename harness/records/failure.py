@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import traceback
 
 REASON_LENGTH = 2_000
 """Characters of an exception's text that a record keeps."""
 
 
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n((?:  .*\n)+)")
+_FRAME = re.compile(r'^  File "(.*)", line (\d+)', re.MULTILINE)
+
+
 def describe(error: BaseException) -> str:
-    """Return an exception's type and text, and the last line of the user's that it came from."""
+    """Return an exception's type and text, and the last line of the user's that it came from.
+
+    Where a callback has raised, JAX puts its traceback into the text: that is left out, for its
+    line.
+    """
     text = f"{type(error).__name__}: {error}"
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    for inner in _TRACEBACK.findall(text):
+        frames += _FRAME.findall(inner)
+    text = _TRACEBACK.sub("", text)
     ours = os.path.dirname(os.path.dirname(__file__))
     theirs = [
-        f for f in frames if not f.filename.startswith(ours) and "site-packages" not in f.filename
+        f for f in frames if not f[0].startswith((ours, "<frozen")) and "site-packages" not in f[0]
     ]
-    place = f" (at {os.path.basename(theirs[-1].filename)}:{theirs[-1].lineno})" if theirs else ""
+    place = f" (at {os.path.basename(theirs[-1][0])}:{theirs[-1][1]})" if theirs else ""
     if len(text) > REASON_LENGTH:
         text = text[:REASON_LENGTH] + " ..."
     return text + place

@@ -164,11 +164,14 @@ def larger(arguments: Sequence[Argument], size: int) -> tuple[Argument, ...]:
 
 
 def _sizes(subject: ChosenFunction) -> list[int]:
-    """Return the sizes to try as an axis: first those that only lead, such as a batch."""
+    """Return the sizes to try as an axis: first those that only lead, such as a batch.
+
+    Of several, the one that most arguments have, and of those the largest.
+    """
     shapes = [shape for shape, _ in subject.arguments]
     sizes = list(dict.fromkeys(size for shape in shapes for size in shape if size > 1))
     inner = {size for shape in shapes for size in shape[1:]}
-    sizes.sort(key=lambda size: size in inner)
+    sizes.sort(key=lambda n: (n in inner, -sum(n in shape for shape in shapes), -n))
     return [
         size
         for size in sizes

@@ -86,9 +86,13 @@ def test_what_a_process_pays_once_is_told_by_stage():
 def test_a_reason_names_its_stages_and_its_only_case():
     taken = StageSamples([2e4], reason="nothing is in flight")
     frames = [record(0, {"execute": [2e4], "in_flight": taken}, axes={"size": n}) for n in (1, 2)]
-    assert reason_texts(frame_of(frames)) == ["family.Work, in_flight: ok: nothing is in flight"]
+    assert reason_texts(frame_of(frames)) == ["family.Work, in_flight: nothing is in flight"]
     (line,) = reason_texts(frame_of(frames[:1]))
-    assert line == "family.Work size=1, in_flight: ok: nothing is in flight"
+    assert line == "family.Work size=1, in_flight: nothing is in flight"
+    none = StageSamples([], reason="a call takes long")
+    frame = frame_of([record(n, {"in_flight": none if n else [2e4]}) for n in range(3)])
+    said = "2 of 3 processes have no value: a call takes long"
+    assert reason_texts(frame) == [f"family.Work size=8, in_flight: {said}"]
 
 
 ONE, OTHER = {"trace": [4e6], "compile": [38e6]}, {"trace": [5e6], "compile": [30e6]}

@@ -1,7 +1,10 @@
 """What is said of numbers, names and exceptions, as people and Markdown read it."""
 
 import math
+import re
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from harness.records.failure import REASON_LENGTH, describe, failure
@@ -64,6 +67,21 @@ from harness.records.units import (
 def test_what_is_said_of_numbers_and_names(function, texts):
     said = {given: function(*given if isinstance(given, tuple) else (given,)) for given in texts}
     assert said == texts
+
+
+def test_an_error_in_a_callback_is_told_without_jax_s_frames():
+    def unsorted(x):
+        raise ValueError("x is not sorted:\n  sort it")
+
+    with pytest.raises(jax.errors.JaxRuntimeError) as caught:
+        jax.jit(lambda x: jax.pure_callback(unsorted, x, x))(jnp.ones(3)).block_until_ready()
+    said = describe(caught.value)
+    assert re.fullmatch(
+        r"JaxRuntimeError: .*CpuCallback error calling callback: "
+        r"ValueError: x is not sorted:\n  sort it \(at test_texts\.py:(\d+)\)",
+        said,
+    )
+    assert said.endswith(f":{unsorted.__code__.co_firstlineno + 1})")
 
 
 def test_cells_are_escaped_and_headings_are_as_given():

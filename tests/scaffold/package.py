@@ -23,6 +23,10 @@ def predict(w, b, x):
     return jax.nn.relu(x @ w + b)
 
 
+def line(ab, x, y):
+    return ((ab[0] * x + ab[1] - y) ** 2).sum()
+
+
 def total(x):
     return x.sum()
 

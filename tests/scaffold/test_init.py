@@ -366,6 +366,11 @@ def test_a_dry_run_shows_the_files_and_writes_none(untouched):
     assert "mypackage.models:times_of traces" in untouched.init(given)
 
 
+def test_the_size_that_most_arguments_share_is_swept(untouched):
+    given = "--dry-run --function mypackage.models:line " + 3 * '--arg "float32[{}]" '
+    assert "sweep: size = 64, 256." in untouched.init(given.format(2, 64, 64))
+
+
 @pytest.mark.parametrize("arguments", WRONG)
 def test_wrong_usage_says_what_and_writes_nothing(untouched, arguments):
     before = untouched.files()
