@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from harness.frame.frame import ORIGIN
@@ -81,16 +82,18 @@ class Measured:
     def compared(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """Verdicts on each machine's newest origin, and in words what was compared.
 
-        The other side is the origin before it with the same environment and effort, or else the
-        one before it of the same effort. Rows that need a look stand first.
+        It is the newest that has one of the same effort before it. The other side is the one
+        before it with the same environment and effort, or else of the same effort. Rows that need
+        a look stand first.
         """
         parts, said = [], []
         for machine, own in origins(self.cases).groupby("machine", sort=True):
-            new = own.iloc[-1]
-            older = own.iloc[:-1][own.iloc[:-1]["effort"] == new["effort"]]
-            alike = older[older["env"] == new["env"]]
-            if older.empty:
+            again = np.flatnonzero(own.duplicated("effort"))
+            if not again.size:
                 continue
+            new, older = own.iloc[again[-1]], own.iloc[: again[-1]]
+            older = older[older["effort"] == new["effort"]]
+            alike = older[older["env"] == new["env"]]
             old = (older if alike.empty else alike).iloc[-1]
             before, after = (
                 self.frame[(self.frame[ORIGIN] == origin[ORIGIN]).all(axis=1)]

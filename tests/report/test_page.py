@@ -105,6 +105,14 @@ def test_a_slower_newest_night_is_named_at_the_top():
     assert any("compile of a.A" in line for line in answers(report)["What changed"])
 
 
+def test_a_quick_look_afterwards_hides_no_verdict():
+    nights, quick = frame(["a.A", "b.B"], nights=2), frame(["c.C"]).assign(effort="quick")
+    quick = quick.assign(commit_date=nights["commit_date"].max(), night="2026-01-03")
+    quick = quick.assign(started_at=nights["started_at"].max() + pd.Timedelta("1h"))
+    report = reported(pd.concat([nights, quick], ignore_index=True))
+    assert any("compile of a.A" in line for line in answers(report)["What changed"])
+
+
 def test_what_is_not_ok_is_said_with_its_reason():
     broken = frame(["a.A"])
     broken.loc[0, ["status", "reason", "value"]] = ["refused", "2 compilations", np.nan]

@@ -100,7 +100,7 @@ SECTION = Section(
     intro="What was measured last against the time before, on the same machine. A ratio above 1 is "
     "slower. “Same” rests on evidence; where there is too little of it, the verdict is “unsure”.",
     content=_content,
-    missing="There is no earlier measurement of the same machine to compare with.",
+    missing="There is no earlier measurement of the same machine and effort to compare with.",
     command="harness run --night NAME",
     answer=(2, "What changed", _changed),
 )
