@@ -1,17 +1,19 @@
 """Compare two ledgers: why a compile of the second run did, or did not, find the first run's entry.
 
-Modules are matched by key, then by name in order of appearance, then by a computation that is
-equal up to the module's name. Only the first event of a key in a run counts: the one that decided.
-Of two keys that differ it is said which parts do, what each should be called, and its lines.
+Modules are matched by key, then by name and what else is equal, in order of appearance, then by a
+computation that is equal up to the module's name. Only the first event of a key in a run counts:
+the one that decided. Of two keys that differ it is said which parts do, what each should be
+called, and its lines.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from harness.cache import key_parts
 from harness.watch import cache_keys as keys
@@ -99,7 +101,10 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
 def _alone(event: Event, run: Literal["first", "second"], other: Requests) -> Explained:
     """Explain a module of one run, for which the other has no key."""
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
-    said = f"Compiled in the {run} run only: no module of the other has its name or program."
+    said = (
+        f"Compiled in the {run} run only: the other has no counterpart of its name and types, or "
+        "of its program."
+    )
     if run == "first":
         said = _no_cache("second", asked) if asked else said
         return Explained(event.module, "only in A", said, a=event, b=asked)
@@ -123,45 +128,39 @@ def _match(
     first_a: list[Event], first_b: list[Event], a: Requests, b: Requests
 ) -> dict[str, Event]:
     """Return the partner in A of each event of B that has one, by the key in B."""
-    partners: dict[str, Event] = {}
     left = {event.key: event for event in first_a}
-
-    def same_key(event: Event) -> Event | None:
-        return left.get(event.key)
-
-    def same_name(event: Event) -> Event | None:
-        # Of several of one name, one that differs least: a module that was compiled for two shapes
-        # is not to be told from its neighbour by the shape.
-        named = [other for other in left.values() if other.module == event.module]
-        return max(named, key=lambda other: _likeness(other, event), default=None)
-
-    def same_program(event: Event) -> Event | None:
-        mine = _nameless(event, b)
-        renamed = (other for other in left.values() if mine and _nameless(other, a) == mine)
-        return next(renamed, None)
-
-    for partner_of in (same_key, same_name, same_program):
-        for event in first_b:
-            partner = partner_of(event) if event.key not in partners else None
-            if partner is not None:
-                partners[event.key] = left.pop(partner.key)
+    partners = {event.key: left.pop(event.key) for event in first_b if event.key in left}
+    mine = {event.key: _identities(event, b) for event in first_b if event.key not in partners}
+    yours = {key: _identities(event, a) for key, event in left.items()}
+    for number in range(_NUMBER):
+        alike: dict[Any, list[str]] = defaultdict(list)
+        for key in left:
+            alike[yours[key][number]].append(key)
+        asked = Counter(mine[key][number] for key in mine if key not in partners)
+        for key in mine:
+            named = mine[key][number]
+            # By its name alone a module is told only where it is the one that is left.
+            sure = number != _BY_NAME or len(alike[named]) == asked[named] == 1
+            if key not in partners and named and alike[named] and sure:
+                partners[key] = left.pop(alike[named].pop(0))
     return partners
 
 
-def _likeness(a: Event, b: Event) -> int:
-    """Return how many components are equal; the computation counts more than all others."""
-    mine = components(a)
-    return sum(
-        100 if component.name == keys.COMPUTATION else 1
-        for component in b.components
-        if component.name in mine and mine[component.name].sha256 == component.sha256
+_BY_NAME, _NUMBER = 5, 7
+
+
+def _identities(event: Event, run: Requests) -> tuple[Any, ...]:
+    """Return by what a module may be found in another run, the surest first."""
+    name, parts = event.module, components(event)
+    program, options = (
+        parts[part].sha256 if part in parts else ""
+        for part in (keys.COMPUTATION, keys.COMPILE_OPTIONS)
     )
-
-
-def _nameless(event: Event, run: Requests) -> str | None:
-    computation = components(event).get(keys.COMPUTATION)
-    text = run.parts.get(keys.text_part(computation.sha256)) if computation else None
-    return key_parts.without_name(text) if text is not None else None
+    text = run.parts.get(keys.text_part(program)) or ""
+    types = key_parts.types(text)
+    shapes, dtypes = (tuple(one[at] for one in types) for at in (0, 1))
+    whole = (name, program, options), (name, program), (name, *types)
+    return *whole, (name, shapes), (name, dtypes), name, key_parts.without_name(text)
 
 
 def _explain(pair: RequestPair) -> Explained:

@@ -104,6 +104,7 @@ WORDS = {
     "optimization_level": "the level of optimization",
     "xla_backend_optimization_level": "the level of optimization",
     "env_option_overrides": "the compiler options of jax.jit",
+    "xla_detailed_logging": "whether XLA logs in detail (jax_compiler_detailed_logging_min_ops)",
 }
 """Fields whose names a user does not know; others are called by their own."""
 
@@ -200,6 +201,7 @@ RULES = (
 
 _SIGNATURE = re.compile(r"func\.func public @main\((.*)$", re.MULTILINE)
 _TYPE = re.compile(r"%arg\d+: (tensor<[^>]*>)")
+_TENSOR = re.compile(r"tensor<((?:[\d?]+x)*)([^>]*)>")
 
 MAX_LINES = 12
 MAX_WIDTH = 160
@@ -268,6 +270,12 @@ def _punctuation(text: str) -> str:
 def _argument_types(text: str) -> str:
     signature = _SIGNATURE.search(text)
     return ", ".join(_TYPE.findall(signature.group(1))) if signature else ""
+
+
+def types(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the shape and the dtype of each argument and result of a module, as text."""
+    signature = _SIGNATURE.search(text)
+    return tuple(_TENSOR.findall(signature.group(1))) if signature else ()
 
 
 def diff(a: str, b: str) -> tuple[str, ...]:

@@ -100,6 +100,30 @@ def test_of_two_of_one_name_the_same_program_is_compared(base):
         assert [one.a for one in found if one.b] == [same]
 
 
+MANY = """
+import sys, numpy as np, jax
+jax.config.update("jax_enable_x64", len(sys.argv) > 1)
+f = jax.jit(lambda x, y: x + y)
+sizes = [(5, np.int32)] * (len(sys.argv) > 1) + [(4, np.float64), (6, np.float64)]
+for size, dtype in sizes:
+    f(np.ones((size, size), dtype), np.float64(1))
+"""
+
+
+def test_of_several_of_one_name_those_of_the_same_shapes_are_compared(runs):
+    found = explain_runs(runs(MANY), runs(MANY, "--x64"))
+    said = [one.verdict.partition(": ")[2] for one in found]
+    assert "no counterpart" in found[0].verdict
+    for size, text in zip((4, 6), said[1:], strict=True):
+        shapes = (f"tensor<{size}x{size}xf{bits}>, tensor<f{bits}>" for bits in (32, 64))
+        assert "{} became {}".format(*shapes) in text
+
+
+def test_a_module_of_the_first_run_alone_did_not_miss(runs, says):
+    said = says("explain", *files(runs.once(TWO), runs(TWO.replace("jax.jit(g)(x)", ""))))
+    assert said.startswith("1 of 1 module hit.\njit_g: Compiled in the first run only")
+
+
 def test_a_module_of_one_run_alone_is_listed(base):
     none = Requests((), Parts())
     assert only(base, none).status == "only in A"

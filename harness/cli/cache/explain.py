@@ -38,8 +38,8 @@ def explain(*, a: Path, b: Path, everything: bool = False, output: Output) -> No
     runs = read(a), read(b)
     modules = explain_runs(*runs)
     shown = [one for one in modules if everything or one.status != "hit"]
-    hits = sum(one.status == "hit" for one in modules)
-    parts: list[Part] = [Heading(f"{hits} of {counted(len(modules), 'module')} hit.")]
+    asked = [one.status == "hit" for one in modules if one.b is not None]
+    parts: list[Part] = [Heading(f"{sum(asked)} of {counted(len(asked), 'module')} hit.")]
     parts += _page(shown)
     for path, run in zip((a, b), runs, strict=True):
         keyless = [event for event in run.events if not event.key]
