@@ -57,7 +57,7 @@ for number in itertools.count(time.time_ns() % 10**6):  # exact in 32 bits
 
 def look(cache: Path, *words: str) -> dict[str, Any]:
     """Return what the doctor says of a directory, with every entry loaded."""
-    more = ("--load", "--no-put-cost", "--json")
+    more = ("--load", "--no-put-cost", "--format=json")
     done = forks.harness("cache", "doctor", cache, *more, *words)
     if done.returncode not in (0, 1, 5):
         raise AssertionError(f"{cache}: {done.returncode}\n{done.stderr}")

@@ -59,6 +59,11 @@ init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «t
 init: «asv.conf.json»
 cache unpack: «asv.conf.json» cache
 profile check: folder => --budget
+cache inspect: «nowhere»
+cache stats: «nowhere»
+cache explain: «a.jsonl» b.jsonl
+cache ledger: «a.jsonl»
+cache report: «runs»
 """,
     4: """
 run: --results «asv.conf.json»
@@ -69,13 +74,9 @@ profile check: «folder» --budget b.toml
 profile report: «folder»
 profile try: «folder»
 profile diff: «folder» other
-cache explain: «a.jsonl» b.jsonl
-cache ledger: «a.jsonl»
 ir: Scale -o «/proc/nowhere»/x.txt
 """,
     5: """
-cache inspect: «nowhere»
-cache stats: «nowhere»
 cache doctor: «asv.conf.json»
 run: --on tcp://«127.0.0.1:9» ; --on «nowhere»
 """,

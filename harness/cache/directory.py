@@ -56,8 +56,9 @@ class LocalDirectory:
         except OSError as error:
             raise self._refused("listed", error) from None
 
-    def _refused(self, what: str, error: OSError) -> UnusableCacheError:
-        return UnusableCacheError(
+    def _refused(self, what: str, error: OSError) -> HarnessError:
+        kind = UsageError if isinstance(error, FileNotFoundError) else UnusableCacheError
+        return kind(
             f"{self.where} cannot be {what}: {error.strerror or error}. Expected the directory "
             "that jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names, which JAX makes "
             "when it first writes an entry, and which this user can read and enter: else ask its "
@@ -101,7 +102,7 @@ class RemoteDirectory:
         with _told(self.where):
             if self.path.is_dir():
                 return [child.name for child in self.path.iterdir()]
-        raise UnusableCacheError(
+        raise UsageError(
             f"There is no directory {self.where}. Expected JAX's persistent compilation cache; "
             "check the bucket's name and that this account may list it."
         )
@@ -149,8 +150,9 @@ def open_directory(where: str) -> Directory:
     `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`.
 
     Raises:
-        UsageError: For no name, and for a bucket if the library that reads it is not installed.
-        UnusableCacheError: If there is no directory of that name, or it cannot be listed.
+        UsageError: For no name, if there is no directory of that name, and for a bucket if the
+            library that reads it is not installed.
+        UnusableCacheError: If it cannot be listed.
     """
     where = where.removeprefix("file://")
     if not where:

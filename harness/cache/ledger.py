@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.errors import LedgerError as LedgerError
+from harness.errors import UsageError
 from harness.records.files import lines
 from harness.records.json_file import SEALED
 from harness.watch.ledger import Ledger as Ledger
@@ -45,7 +46,8 @@ def read(path: Path | str) -> Requests:
                 else:
                     events.append(event)
     except OSError as error:
-        raise LedgerError(
+        kind = UsageError if isinstance(error, FileNotFoundError) else LedgerError
+        raise kind(
             f"The ledger {path} cannot be read: {error.strerror}. "
             "`harness cache ledger -o FILE -- python program.py` writes one."
         ) from None

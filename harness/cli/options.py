@@ -2,7 +2,7 @@
 
 An option is told beside the type and default of a parameter: with `live=Option(help="Show it.")`,
 the parameter `live: bool = False` is click's flag `--live`. A group of options is one parameter: of
-the type :class:`Filters`, :class:`Results`, :class:`Output` or :class:`JsonOutput`.
+the type :class:`Filters`, :class:`Results` or :class:`Output`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NewType, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import click
 
@@ -202,10 +202,7 @@ MaxSize = Annotated[
 Profile = Annotated[
     Path, Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
 ]
-AsJson = Annotated[bool, Option("--json", help="The same as --format json.")]
-
-JsonOutput = NewType("JsonOutput", Output)
-"""An output that `--json` stands for as well."""
+AsJson = Annotated[bool, Option("--json", hidden=True, help="The same as --format json.")]
 
 
 @dataclass(frozen=True)
@@ -226,12 +223,15 @@ def _filters(**given: list[str] | None) -> Filters:
     return Filters(**{name: tuple(values or ()) for name, values in given.items()})
 
 
-def _output(format_: Format, output: Path | None, as_json: bool = False) -> Output:
+def _output(format_: Format, output: Path | None, as_json: bool) -> Output:
     return Output(Format.json if as_json else format_, output)
 
 
-_OUTPUT = {"format_": (OutputFormat, Format.table), "output": (OutputFile, None)}
-
+_OUTPUT = {
+    "as_json": (AsJson, False),
+    "format_": (OutputFormat, Format.table),
+    "output": (OutputFile, None),
+}
 
 _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
     Filters: (
@@ -246,7 +246,6 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
     ),
     Results: (_results, {"folder": (ResultsPath, None), "results": (ReadResults, None)}),
     Output: (_output, _OUTPUT),
-    JsonOutput: (_output, {"as_json": (AsJson, False), **_OUTPUT}),
 }
 """How a group is made of its options: each with its type and default."""
 

@@ -130,7 +130,7 @@ def main() -> None:
                     flush=True,
                 )
             between.network = NETWORKS[0]
-            words = "cache", "doctor", where, "--no-put-cost", "--json"
+            words = "cache", "doctor", where, "--no-put-cost", "--format=json"
             done = forks.harness(*words, environment=environment(where))
             state = json.loads(done.stdout)["state"] if done.stdout else done.stderr.strip()
             print(f"| | doctor | {state} | | | | |", flush=True)

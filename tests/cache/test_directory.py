@@ -33,7 +33,7 @@ def bucket(monkeypatch):
 def test_a_command_ends_with_that_error_and_its_exit_code(tmp_path, says, verb):
     (tmp_path / "file").touch()
     for where, code, said in (
-        (tmp_path / "nowhere", 5, "nowhere cannot be listed: No such file or directory. Expected"),
+        (tmp_path / "nowhere", 2, "nowhere cannot be listed: No such file or directory. Expected"),
         (tmp_path / "file", 5, "file cannot be listed: Not a directory. Expected"),
         ("", 2, "DIR is empty"),
         ("file://", 2, "DIR is empty"),
@@ -97,5 +97,5 @@ def test_a_bucket_is_read_through_its_library(fill, bucket):
     assert {(entry.used_source, entry.never_read) for entry in seen.entries} == {("unknown", None)}
     written = [int(file.stat().st_mtime) for file in cache.glob("*-cache")]
     assert sorted(entry.written_at for entry in seen.entries) == sorted(written)
-    with pytest.raises(UnusableCacheError, match="no directory gs://elsewhere"):
+    with pytest.raises(UsageError, match="no directory gs://elsewhere"):
         open_directory("gs://elsewhere")

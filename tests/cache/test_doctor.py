@@ -111,7 +111,7 @@ def test_loading_judges_only_what_is_proven(fill, says):
     unsaid = f"jit_unsaid-{'0' * 64}"
     data = zlib.compress(b"\0\0\0\1" + bytes(range(1, 200)))
     (directory / f"{unsaid}-cache").write_bytes(data)
-    told = json.loads(says("doctor", directory, "--no-put-cost", "--load", "--json", code=1))
+    told = json.loads(says("doctor", directory, "--no-put-cost", "--load", "--format=json", code=1))
     findings = told["diagnosis"]["findings"]
     found = {f["entries"][0]: f["settled"] for f in findings if f["kind"] == "unloadable"}
     assert found == {torn: True, unsaid: False}
@@ -235,7 +235,7 @@ def test_a_write_that_cannot_be_measured_does_not_hide_the_findings(
 def test_doctor_prints_json(fill, says):
     directory = fill(CAP)
     name = spoil(directory, "torn")
-    told = json.loads(says("doctor", directory, "--json", "--quarantine"))
+    told = json.loads(says("doctor", directory, "--format=json", "--quarantine"))
     assert told["moved"]["names"] == [name]
     assert told["diagnosis"]["state"] == "ailing"
     assert told["diagnosis"]["put_cost"]["entries"] == 3

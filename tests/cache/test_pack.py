@@ -60,7 +60,7 @@ def test_what_is_unpacked_elsewhere_is_hit(packed, outcomes, tmp_path, says, cap
     limit = {"JAX_COMPILATION_CACHE_MAX_SIZE": str(CAP)} if capped else {}
     if capped:  # another program filled it: every write fails where an entry lacks its time of use
         run_jax(directory, cap=CAP, functions=1)
-    told = json.loads(says("unpack", packed[0], directory, "--json"))
+    told = json.loads(says("unpack", packed[0], directory, "--format=json"))
     assert len(told["unpacked"]["written"]) == 2
     assert outcomes(directory, **limit)[0] == ["hit", "hit"]
     if capped:

@@ -70,7 +70,7 @@ def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap, says):
     before = sorted(path.name for path in directory.iterdir())
     says("prune", directory, "--unused", "30d", said="1 of 3")
     assert sorted(path.name for path in directory.iterdir()) == before
-    told = says("prune", directory, "--unused", "30d", "--yes", "--json")
+    told = says("prune", directory, "--unused", "30d", "--yes", "--format=json")
     [name] = json.loads(told)["removed"]["names"]
     assert name.startswith("jit_first-")
     left = sorted(path.name for path in directory.iterdir())

@@ -55,7 +55,7 @@ def test_two_doctors_at_once_both_succeed_and_lose_nothing(fill):
         path.write_bytes(b"%d" % number)
         path.with_name(f"jit_{number}-{number:064x}-atime").write_bytes(bytes(8))
     backdate(directory)
-    words = "cache", "doctor", directory, "--quarantine", "--no-put-cost", "--json"
+    words = "cache", "doctor", directory, "--quarantine", "--no-put-cost", "--format=json"
     with ThreadPoolExecutor() as both:
         done = list(both.map(lambda _: harness(*words), range(2)))
     assert [one.returncode for one in done] == [0, 0], done

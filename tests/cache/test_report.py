@@ -43,7 +43,7 @@ def names(runs, *wanted):
 
 
 def test_the_newest_run_is_held_against_the_last_good_one(runs, says):
-    found = json.loads(says("report", *names(runs, "changed", "cold", "warm"), "--json"))
+    found = json.loads(says("report", *names(runs, "changed", "cold", "warm"), "--format=json"))
     assert [one["ledger"] for one in found["runs"]] == names(runs, "cold", "warm", "changed")
     assert [found[one]["ledger"] for one in ("good", "newest")] == names(runs, "warm", "changed")
     [cause] = found["causes"]
@@ -74,7 +74,7 @@ def test_a_compile_counts_once_for_what_its_key_takes(runs, tmp_path, says):
     slower = replace(cold, compile_s=cold.compile_s + 2)
     for name, events in (("earlier", [cold]), ("newest", [slower, warm])):
         (tmp_path / name).write_bytes(b"".join(map(encoded, events)))
-    found = json.loads(says("report", tmp_path / "earlier", tmp_path / "newest", "--json"))
+    found = json.loads(says("report", tmp_path / "earlier", tmp_path / "newest", "--format=json"))
     saved_s = cold.compile_s + 1 - warm.load_s
     assert found["newest"]["saved_s"] == pytest.approx(saved_s)
     assert found["modules"][0]["saved_s"] == pytest.approx(saved_s)
@@ -95,12 +95,12 @@ def test_wrong_ledgers_are_one_line(runs, tmp_path, says):
     (tmp_path / "text").write_text("no ledger\n")
     (tmp_path / "empty").touch()
     says("report", one, one, code=2, said="given twice")
-    for name, said in (
-        ("missing", "cannot be read"),
-        ("text", "is no ledger"),
-        ("empty", "No compile request"),
+    for name, code, said in (
+        ("missing", 2, "cannot be read"),
+        ("text", 4, "is no ledger"),
+        ("empty", 4, "No compile request"),
     ):
-        says("report", tmp_path / name, code=4, said=said)
+        says("report", tmp_path / name, code=code, said=said)
 
 
 def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp_path, says):
@@ -129,7 +129,7 @@ def test_settings_are_tried_on_the_users_own_program(runs, monkeypatch, command,
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "x")
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.0001")
     monkeypatch.setattr(advice, "SETTINGS", settings)
-    words = "advise", "--starts", 1, "--json", "--", runs / "program_1.py", "1"
+    words = "advise", "--starts", 1, "--format=json", "--", runs / "program_1.py", "1"
     code, out, said = command("cache", *words)
     assert code == 0, said
     assert f"for the {2 * (len(settings) + 1) - 1} runs that are left" in said

@@ -159,7 +159,7 @@ def test_inspect_prints_rows_and_totals_over_all(fill, says):
 def test_inspect_prints_json_of_everything(fill, says):
     capped = fill(CAP)
     (capped / os.fsdecode(b"jit_\xff-cache")).write_bytes(b"")  # a name that is not text
-    seen = json.loads(says("inspect", capped, "--json", "--limit", 1, "--max-size", 0))
+    seen = json.loads(says("inspect", capped, "--format=json", "--limit", 1, "--max-size", 0))
     assert seen["schema"] == 1
     entries = seen["survey"]["entries"]
     assert seen["totals"] == {

@@ -38,7 +38,7 @@ def main() -> None:
                 key = hashlib.sha256(str(number).encode()).hexdigest()
                 shutil.copyfile(entry, place / f"{module}-{key}-cache")
             _look(place, *more)
-        for more in ((), ("--json",)):
+        for more in ((), ("--format=json",)):
             done = took([*HARNESS, "cache", "inspect", *more, folder / f"{given.entries}"])
             print(f"inspect {' '.join(more)}: {done.wall_s:.1f} s, {done.cpu_s:.1f} s of CPU")
 
@@ -54,7 +54,16 @@ def _fill(directory: Path) -> None:
 
 
 def _look(directory: Path, *more: str) -> None:
-    command = [*HARNESS, "cache", "doctor", directory, "--json", "--no-put-cost", "--settle", "0"]
+    command = [
+        *HARNESS,
+        "cache",
+        "doctor",
+        directory,
+        "--format=json",
+        "--no-put-cost",
+        "--settle",
+        "0",
+    ]
     done = took([*command, *more], code=None)
     told = json.loads(done.out)
     bad = [one for one in told["diagnosis"]["findings"] if one["severity"] != "note"]

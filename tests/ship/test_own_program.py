@@ -73,7 +73,7 @@ def compiles_and_hits(row):
 
 
 def test_a_program_with_state_donation_keys_and_static_arguments_is_shipped(train, ship):
-    code, out, said = ship("--json", "TRAIN", "--", train, ways=(3, 6))
+    code, out, said = ship("--format=json", "TRAIN", "--", train, ways=(3, 6))
     assert code == 0, said
     report = json.loads(out)
     assert report["workload"] == "train_step"
@@ -88,7 +88,7 @@ def test_a_program_with_state_donation_keys_and_static_arguments_is_shipped(trai
 
 @pytest.mark.nightly
 def test_every_way_is_proven_and_its_compiles_and_hits_are_counted(train, ship):
-    code, out, said = ship("--json", "TRAIN", "--", train)
+    code, out, said = ship("--format=json", "TRAIN", "--", train)
     assert code == 0, said
     rows = json.loads(out)["rows"]
     assert [(row["path"], row["reason"]) for row in rows] == [

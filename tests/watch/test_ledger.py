@@ -14,6 +14,7 @@ import pytest
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
 from harness.cli.cache.ledger import lines_of
+from harness.errors import UsageError
 from harness.watch import cache_keys as keys
 from harness.watch import jax_names, outcomes, programs
 from tests.watch.programs import ROOT, environment
@@ -282,7 +283,7 @@ def test_a_file_that_is_no_ledger_says_so(tmp_path):
     (tmp_path / "notes.txt").write_bytes(b"hello\n\xff\n")
     with pytest.raises(LedgerError, match=r"is no ledger: none of its 2 lines"):
         read(tmp_path / "notes.txt")
-    with pytest.raises(LedgerError, match=r"cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"cannot be read: No such file"):
         read(tmp_path / "nothing")
     with pytest.raises(LedgerError, match=r"cannot be written: .*folder that exists"):
         ledger(tmp_path / "no" / "book.jsonl").__enter__()

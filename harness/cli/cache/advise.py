@@ -13,8 +13,8 @@ from click.exceptions import Exit
 from harness.cache import advice
 from harness.cache.advice import Tried
 from harness.cli import options
-from harness.cli.options import Argument, JsonOutput, Option
-from harness.cli.output import Heading, Part, TextTable, say
+from harness.cli.options import Argument, Option
+from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.engine.lock import measuring
 from harness.errors import ExitCode
 from harness.records.units import ratio_text, seconds_text, size_text
@@ -35,7 +35,7 @@ def advise(
     words: list[str],
     starts: int = 3,
     seed: int | None = None,
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""Try what the cache would save a program: each setting, on a directory of its own.
 

@@ -21,8 +21,8 @@ from harness.cache.put_cost import PutCost
 from harness.cache.removal import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
-from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
-from harness.cli.output import Heading, Part
+from harness.cli.options import CacheDirectory, MaxSize, Option
+from harness.cli.output import Heading, Output, Part
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
 from harness.targets.host import installed
@@ -67,7 +67,7 @@ def doctor(
     scratch: Path | None = None,
     loading: bool = False,
     jax: str = "",
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""Find what ails a cache, and say what to do about it.
 
@@ -152,7 +152,7 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
             name = f"{finding.entries[0]}: " if len(finding.entries) == 1 else ""
             yield f"    {name}{finding.evidence}"
         if len(findings) > PER_KIND:
-            yield f"    … and {len(findings) - PER_KIND} more; --json gives all."
+            yield f"    … and {len(findings) - PER_KIND} more; --format json gives all."
         yield from (f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings))
 
 

@@ -13,8 +13,8 @@ from harness.cache.directory import open_directory
 from harness.cache.removal import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Evictions, Survey
 from harness.cli import options
-from harness.cli.options import CacheDirectory, JsonOutput, MaxSize, Option
-from harness.cli.output import Heading, Part, TextTable
+from harness.cli.options import CacheDirectory, MaxSize, Option
+from harness.cli.output import Heading, Output, Part, TextTable
 from harness.errors import UsageError
 from harness.frame.frame import rows_of
 from harness.records.printable import printable
@@ -42,7 +42,7 @@ def inspect(
     max_size: MaxSize = -1,
     sort: str = "size",
     limit: int = 20,
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""List every entry of a cache, without importing JAX or the program.
 
@@ -164,7 +164,7 @@ LARGEST = 8
 
 
 @options.command()
-def stats(*, directory: CacheDirectory, output: JsonOutput) -> None:
+def stats(*, directory: CacheDirectory, output: Output) -> None:
     r"""A cache in one screen: how large, how old, for whom, and what is the most of it.
 
     \b

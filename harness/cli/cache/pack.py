@@ -14,8 +14,8 @@ from harness.cache import pack as packs
 from harness.cache.advice import DIRECTORY, EVERY
 from harness.cache.pack import LeftOut, Manifest, Unpacked
 from harness.cli import options
-from harness.cli.options import Argument, CacheDirectory, JsonOutput, Option
-from harness.cli.output import check_writable, notes, print_page
+from harness.cli.options import Argument, CacheDirectory, Option
+from harness.cli.output import Output, check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
 from harness.records.units import seconds_text, size_text, some
@@ -98,7 +98,7 @@ def unpack(
     file: Path,
     directory: CacheDirectory,
     jaxlib: str = "",
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""Unpack a cache where it is needed; each entry is verified first.
 
@@ -109,7 +109,8 @@ def unpack(
     What no program could hit there is left out, and said: another jaxlib, another processor, a key
     that holds another path. What the directory has already stays. Programs may run meanwhile. An
     entry is code that JAX will run: unpack what you trust.
-    Exit codes: 0; 6 something is left out; 2 it is no pack; 5 DIR cannot be written.
+    Exit codes: 0; 6 something is left out; 2 there is no FILE; 4 it is no pack; 5 DIR cannot be
+    written.
     """
     if "://" in directory:
         raise UsageError(

@@ -14,8 +14,8 @@ from harness.cache.directory import local_path, open_directory
 from harness.cache.removal import Moved
 from harness.cache.survey import Entry, Survey, survey
 from harness.cli import options
-from harness.cli.options import CacheDirectory, JsonOutput, Option
-from harness.cli.output import Heading, Part, TextTable
+from harness.cli.options import CacheDirectory, Option
+from harness.cli.output import Heading, Output, Part, TextTable
 from harness.errors import UsageError
 from harness.records.printable import printable
 from harness.records.units import ago, counted, size_text
@@ -49,7 +49,7 @@ def prune(
     ledgers: list[Path] | None = None,
     keep: list[Path] | None = None,
     yes: bool = False,
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""Remove what a cache can do without. Without --yes it only says what would go.
 
@@ -116,7 +116,7 @@ def _page(seen: Survey, going: Sequence[Entry], moved: Moved | None) -> Iterator
         yield Heading(f"{len(moved.names)} {rest} are removed: {left} are left.")
     yield TextTable(pd.DataFrame(rows), left=("written", "last of use"), wrapped=("module",))
     if len(going) > SHOWN:
-        yield f"… and {len(going) - SHOWN} more; --json gives all."
+        yield f"… and {len(going) - SHOWN} more; --format json gives all."
     if moved is not None and (moved.gone or moved.changed):
         yield f"{len(moved.gone)} were gone already, {len(moved.changed)} written anew, and stay."
 

@@ -15,8 +15,8 @@ from harness.cache import report as reports
 from harness.cache.report import CacheReport, LedgerRun
 from harness.cli import options
 from harness.cli.cache.ledger import rate_by_seconds
-from harness.cli.options import Argument, JsonOutput, Option
-from harness.cli.output import Heading, Part, TextTable, notes
+from harness.cli.options import Argument, Option
+from harness.cli.output import Heading, Output, Part, TextTable, notes
 from harness.errors import ExitCode, UsageError
 from harness.frame.frame import rows_of
 from harness.records.printable import printable
@@ -33,7 +33,7 @@ SHOWN = 15
         metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
     ),
 )
-def report(*, ledgers: list[Path], fail_under: float | None = None, output: JsonOutput) -> None:
+def report(*, ledgers: list[Path], fail_under: float | None = None, output: Output) -> None:
     r"""Report the newest of several runs: what it lost, where and why, beside the last good one.
 
     \b
@@ -45,7 +45,8 @@ def report(*, ledgers: list[Path], fail_under: float | None = None, output: Json
     Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
     itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one
     with two variables, which `harness cache ledger --variables FOLDER` prints.
-    Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 4 no compile request.
+    Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 2 wrong usage; 4 no
+    compile request.
     """
     if len(set(ledgers)) < len(ledgers):
         twice = next(path for path in ledgers if ledgers.count(path) > 1)
@@ -84,10 +85,10 @@ def _page(found: CacheReport) -> Iterator[Part]:
     for text, modules in found.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {text}"
     if more := len(found.causes) - SHOWN:
-        yield f"  … and {more} more causes; --json gives all." if more > 0 else ""
+        yield f"  … and {more} more causes; --format json gives all." if more > 0 else ""
     yield _modules(found.modules[:SHOWN])
     if len(found.modules) > SHOWN:
-        yield f"… and {len(found.modules) - SHOWN} more modules; --json and CSV give all."
+        yield f"… and {len(found.modules) - SHOWN} more modules; --format json and csv give all."
     told = dict.fromkeys(
         why for all_of in found.modules["why"][:SHOWN] for why in all_of.split("; ")
     )

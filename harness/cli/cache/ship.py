@@ -12,7 +12,7 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.lazy import Command
-from harness.cli.options import Argument, Benchmarks, JsonOutput, Option
+from harness.cli.options import Argument, Benchmarks, Option
 from harness.cli.output import Heading, Output, Part, TextTable, check_writable, say
 from harness.declare import discovery
 from harness.engine.lock import measuring
@@ -60,7 +60,7 @@ def ship(
     seed: int | None = None,
     figure: Path | None = None,
     benchmarks: Benchmarks = Path("benchmarks"),
-    output: JsonOutput,
+    output: Output,
 ) -> None:
     r"""Which way should I ship this? The time to the first result, and the bytes, by every way.
 
