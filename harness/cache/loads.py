@@ -7,6 +7,7 @@ or calls to libraries that its program registers, is not judged.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -69,7 +70,8 @@ def _one_process(directory: Path, names: Sequence[str]) -> tuple[dict[str, str],
         if time.monotonic() - heard[0] > PATIENCE_S:
             raise ChildTimeout
 
-    with Child([sys.executable, "-m", __name__], {"JAX_PLATFORMS": "cpu"}) as child:
+    there = {**os.environ, "JAX_PLATFORMS": "cpu"}
+    with Child([sys.executable, "-m", __name__], there) as child:
         child.send(json.dumps([str(directory), names]).encode())
         try:
             for line in child.lines(watch):

@@ -119,6 +119,13 @@ def test_loading_judges_only_what_is_proven(fill, says):
     says("doctor", directory, "--jax", "new", code=2, said="expected a release of JAX")
 
 
+def test_loading_finds_what_is_on_the_path_of_the_command(fill, says, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(tmp_path / 'seen')!r}, 'w')\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    says("doctor", fill(), "--no-put-cost", "--load", said="", code=0)
+    assert (tmp_path / "seen").exists()
+
+
 def test_a_duplicate_names_both_keys_and_other_contents_are_none(fill):
     directory = fill()
     path = entry_of(directory, "jit_first")
