@@ -91,24 +91,24 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
     explained = [
         _explain(RequestPair(partners[event.key], event, a, b))
         if event.key in partners
-        else _alone(event, "second", a)
+        else _alone(event, a, b, is_first=False)
         for event in first_b
     ]
     taken = {event.key for event in partners.values()}
-    return explained + [_alone(event, "first", b) for event in first_a if event.key not in taken]
+    rest = [event for event in first_a if event.key not in taken]
+    return explained + [_alone(event, b, a, is_first=True) for event in rest]
 
 
-def _alone(event: Event, run: Literal["first", "second"], other: Requests) -> Explained:
+def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Explained:
     """Explain a module of one run, for which the other has no key."""
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
-    said = (
-        f"Compiled in the {run} run only: the other has no counterpart of its name and types, or "
-        "of its program."
-    )
-    if run == "first":
-        said = _no_cache("second", asked) if asked else said
+    pair = RequestPair(other.events[-1], event, other, run) if other.events else None
+    which, without = ("first", "second") if is_first else ("second", "first")
+    said = f"Compiled in the {which} run only: the other has no counterpart of its name and types"
+    changed = () if is_first or pair is None else pair.changed_settings()
+    said = _no_cache(without, asked) if asked else "; ".join((said, *changed)) + "."
+    if is_first:
         return Explained(event.module, "only in A", said, a=event, b=asked)
-    said = _no_cache("first", asked) if asked else said
     return Explained(event.module, "only in B", said, a=asked, b=event)
 
 
@@ -298,9 +298,12 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
 
 def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
     texts = pair.kept(keys.accelerator_part, mine.sha256, yours.sha256)
-    said = key_parts.accelerator_changes(*texts) if texts else ()
-    if not texts or not said:
+    if not texts:
         return _values(pair, mine, yours)
+    said = key_parts.accelerator_changes(*texts)
+    if not said:
+        cause = "what XLA sees of the devices, such as the processor's features (a hash is told)"
+        return (cause,), _values(pair, mine, yours)[1]
     old, new = (key_parts.Accelerator.read(text) for text in texts)
     return said, (f"- {old}", f"+ {new}")
 

@@ -419,7 +419,7 @@ def own(*axes): return NamedSharding(mesh, P(*('y' if a else a for a in axes)))"
          "the devices of the process, 1 cpu became 2 cpu"), after={"JAX_NUM_CPU_DEVICES": "2"}),
     Case("another process of one run", r".*process of the run, 0 became 1.*", make=_processes),
     Case("another processor", of("accelerator_config", "the processor's features, without avx2"),
-         ("import", FOREIGN + "import"), old=of("accelerator_config", "0x.* became 0x.*")),
+         ("import", FOREIGN + "import"), old=of("accelerator_config", "what XLA sees of .*")),
     # Options and flags
     Case("XLA flag", of("xla_flags+compile_options", f"flag {FAST} was added"),
          after=_flags(FAST)),
