@@ -146,6 +146,17 @@ def test_settings_are_tried_on_the_users_own_program(runs, monkeypatch, command,
     assert list(table.frame["setting"]) == list(found)
 
 
+@pytest.mark.parametrize("starts", [1, 3])
+def test_of_few_runs_it_is_said_that_they_may_be_so_by_chance(starts):
+    def tried(setting, whole_s):
+        start = advice.Start(whole_s, 1, 1, 1, 1, 1)
+        return Tried(setting, start, [start] * starts, 0)
+
+    answer = next(advise._page([*map(tried, advice.SETTINGS, (3, 2, 1, 1.5))]))
+    assert answer.startswith("'every compile' saves 2.0 s of 3.0 s at each start.")
+    assert ("may be chance: give --starts 3" in answer) == (starts < 3)
+
+
 def test_a_program_that_settings_cannot_be_tried_on_is_said(tmp_path, says):
     fixed = tmp_path / "fixed.py"
     fixed.write_text(

@@ -17,9 +17,12 @@ from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.engine.lock import measuring
 from harness.errors import ExitCode
-from harness.records.units import ratio_text, seconds_text, size_text
+from harness.records.units import counted, ratio_text, seconds_text, size_text
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
+
+FEWEST = 3
+"""With fewer runs of each, all of one are faster than all of another in one of six by chance."""
 
 
 @options.command(
@@ -85,8 +88,8 @@ def _page(tried: Sequence[Tried]) -> Iterator[Part]:
         )
     yield TextTable(pd.DataFrame(rows))
     yield (
-        f"Medians over {len(plain.later)} runs on what the first run left, from start to end of "
-        "the whole program."
+        f"Medians over {counted(len(plain.later), 'run')} on what the first run left, from start "
+        "to end of the whole program."
     )
     for one in tried:
         sets = ", ".join(f"{name}={value}" for name, value in one.setting.variables.items())
@@ -111,6 +114,7 @@ def _answer(plain: Tried, cached: Sequence[Tried]) -> str:
         f"{seconds_text(plain.middle_s)} at each start"
         + ("" if simple is best else f"; the most is {seconds_text(saved_s)}")
         + "."
+        + ("" if len(plain.later) >= FEWEST else f" That may be chance: give --starts {FEWEST}.")
     )
 
 

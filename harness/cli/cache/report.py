@@ -84,8 +84,8 @@ def _page(found: CacheReport) -> Iterator[Part]:
     yield f"hit rate by seconds: {rate_by_seconds(summary)}; {saved}"
     for text, modules in found.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {text}"
-    if more := len(found.causes) - SHOWN:
-        yield f"  … and {more} more causes; --format json gives all." if more > 0 else ""
+    if (more := len(found.causes) - SHOWN) > 0:
+        yield f"  … and {more} more causes; --format json gives all."
     yield _modules(found.modules[:SHOWN])
     if len(found.modules) > SHOWN:
         yield f"… and {len(found.modules) - SHOWN} more modules; --format json and csv give all."
