@@ -104,7 +104,9 @@ def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Expl
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
     pair = RequestPair(other.events[-1], event, other, run) if other.events else None
     which, without = ("first", "second") if is_first else ("second", "first")
-    said = f"Compiled in the {which} run only: the other has no counterpart of its name and types"
+    said = (
+        f"Compiled in the {which} run only: the other has no further module of its name and types"
+    )
     changed = () if is_first or pair is None else pair.changed_settings()
     said = _no_cache(without, asked) if asked else "; ".join((said, *changed)) + "."
     if is_first:
