@@ -102,13 +102,12 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
 def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Explained:
     """Explain a module of one run, for which the other has no key."""
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
-    pair = RequestPair(other.events[-1], event, other, run) if other.events else None
     which, without = ("first", "second") if is_first else ("second", "first")
-    said = (
-        f"Compiled in the {which} run only: the other has no further module of its name and types"
-    )
-    changed = () if is_first or pair is None else pair.changed_settings()
-    said = _no_cache(without, asked) if asked else "; ".join((said, *changed)) + "."
+    said = f"Compiled in the {which} run only: the other has no more of its name and types"
+    if other.events and not is_first:
+        pair = RequestPair(other.events[-1], event, other, run)
+        said = "; ".join((said, *pair.changed_settings()))
+    said = _no_cache(without, asked) if asked else f"{said}."
     if is_first:
         return Explained(event.module, "only in A", said, a=event, b=asked)
     return Explained(event.module, "only in B", said, a=asked, b=event)

@@ -227,12 +227,6 @@ def _output(format_: Format, output: Path | None, as_json: bool) -> Output:
     return Output(Format.json if as_json else format_, output)
 
 
-_OUTPUT = {
-    "as_json": (AsJson, False),
-    "format_": (OutputFormat, Format.table),
-    "output": (OutputFile, None),
-}
-
 _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
     Filters: (
         _filters,
@@ -245,7 +239,14 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
         },
     ),
     Results: (_results, {"folder": (ResultsPath, None), "results": (ReadResults, None)}),
-    Output: (_output, _OUTPUT),
+    Output: (
+        _output,
+        {
+            "as_json": (AsJson, False),
+            "format_": (OutputFormat, Format.table),
+            "output": (OutputFile, None),
+        },
+    ),
 }
 """How a group is made of its options: each with its type and default."""
 

@@ -21,9 +21,6 @@ from harness.records.units import counted, ratio_text, seconds_text, size_text
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
 
-FEWEST = 3
-"""With fewer runs of each, all of one are faster than all of another in one of six by chance."""
-
 
 @options.command(
     context_settings={"allow_interspersed_args": False},
@@ -114,7 +111,7 @@ def _answer(plain: Tried, cached: Sequence[Tried]) -> str:
         f"{seconds_text(plain.middle_s)} at each start"
         + ("" if simple is best else f"; the most is {seconds_text(saved_s)}")
         + "."
-        + ("" if len(plain.later) >= FEWEST else f" That may be chance: give --starts {FEWEST}.")
+        + (" That may be chance: give --starts 3." if len(plain.later) < 3 else "")
     )
 
 

@@ -109,8 +109,7 @@ def unpack(
     What no program could hit there is left out, and said: another jaxlib, another processor, a key
     that holds another path. What the directory has already stays. Programs may run meanwhile. An
     entry is code that JAX will run: unpack what you trust.
-    Exit codes: 0; 6 something is left out; 2 there is no FILE; 4 it is no pack; 5 DIR cannot be
-    written.
+    Exit codes: 0; 6 something is left out; 2 no such file; 4 no pack; 5 DIR cannot be written.
     """
     if "://" in directory:
         raise UsageError(

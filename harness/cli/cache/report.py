@@ -45,8 +45,7 @@ def report(*, ledgers: list[Path], fail_under: float | None = None, output: Outp
     Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
     itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one
     with two variables, which `harness cache ledger --variables FOLDER` prints.
-    Exit codes: 0; 1 the hit rate by seconds is surely below --fail-under; 2 wrong usage; 4 no
-    compile request.
+    Exit codes: 0; 1 the rate by seconds is surely below --fail-under; 2 wrong usage; 4 no request.
     """
     if len(set(ledgers)) < len(ledgers):
         twice = next(path for path in ledgers if ledgers.count(path) > 1)
