@@ -105,7 +105,7 @@ def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Expl
     which, without = ("first", "second") if is_first else ("second", "first")
     said = f"Compiled in the {which} run only: the other has no more of its name and types"
     if other.events and not is_first:
-        pair = RequestPair(other.events[-1], event, other, run)
+        pair = RequestPair(other.events[0], run.events[0], other, run)
         said = "; ".join((said, *pair.changed_settings()))
     said = _no_cache(without, asked) if asked else f"{said}."
     if is_first:
@@ -299,10 +299,8 @@ def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[
 
 def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
     texts = pair.kept(keys.accelerator_part, mine.sha256, yours.sha256)
-    if not texts:
-        return _values(pair, mine, yours)
-    said = key_parts.accelerator_changes(*texts)
-    if not said:
+    said = key_parts.accelerator_changes(*texts) if texts else ()
+    if not texts or not said:
         cause = "what XLA sees of the devices, such as the processor's features (a hash is told)"
         return (cause,), _values(pair, mine, yours)[1]
     old, new = (key_parts.Accelerator.read(text) for text in texts)
