@@ -4,10 +4,12 @@ import json
 import os
 import time
 
+import jax
 import pytest
 
 from harness.cache import removal
 from harness.cache.directory import open_directory
+from harness.cache.ledger import ledger
 from harness.cache.survey import survey
 from tests.cache.filled import CAP, backdate, entry_of, run_jax
 
@@ -76,6 +78,16 @@ def test_only_yes_removes_and_jax_compiles_just_that_again(tmp_path, cap, says):
     left = sorted(path.name for path in directory.iterdir())
     assert left == [one for one in before if not one.startswith("jit_first-")]
     assert run_jax(directory, cap=cap) == {"hits": 2, "written": 1, "warned": []}
+
+
+def test_a_ledger_that_would_keep_nothing_is_refused(fill, says, tmp_path):
+    directory = fill()
+    other = tmp_path / "other.jsonl"
+    with ledger(other):
+        jax.jit(lambda x: x + 1)(1.0)
+    words = "prune", directory, "--max-size", "0", "--yes", "--keep", other
+    says(*words, code=2, said="--keep would keep nothing")
+    assert len(list(directory.glob("*-cache"))) == 3
 
 
 def test_what_a_call_left_that_was_stopped_goes_with_the_next(fill):

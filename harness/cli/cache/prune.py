@@ -70,6 +70,7 @@ def prune(
         )
     if target not in ("", *removal.TARGETS):
         raise UsageError(f"--target {target}: expected {' or '.join(removal.TARGETS)}.")
+    kept = _keys(keep or [])
     superfluous = functools.partial(
         removal.superfluous,
         max_size_bytes=_bytes(max_size) if max_size else None,
@@ -77,7 +78,7 @@ def prune(
         age_s=_seconds("--age", age),
         target=target,
         only=_keys(ledgers, jax) if ledgers else None,
-        keep=_keys(keep) if keep else (),
+        keep=kept,
     )
     if not any((max_size, unused, age, target, jax)):
         raise UsageError(
@@ -86,6 +87,8 @@ def prune(
     place = open_directory(directory)
     folder = local_path(place, "prune")
     seen = survey(place)
+    if keep and seen.entries and kept.isdisjoint(entry.name for entry in seen.entries):
+        raise UsageError("--keep would keep nothing: its ledgers name none of the entries here.")
     going = superfluous(seen)
     moved = removal.remove(folder, going) if yes else None
     parts = _page(seen, going, moved)
