@@ -50,12 +50,13 @@ def function_key(function: Function) -> tuple[str, str, int, str]:
 def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
     """Return builds grouped by function, kind of cause, and argument; the dearest first.
 
-    Functions of one :func:`function_key` are one, in whatever process.
+    Static arguments that are made anew are apart by what they are. Functions of one
+    :func:`function_key` are one, in whatever process.
     """
     found: dict[tuple[object, ...], list[tuple[Built, Cause]]] = {}
     for built in builds:
         cause = profile.cause_of(built)
-        key = (*function_key(built.function), cause.kind, cause.argument)
+        key = (*function_key(built.function), cause.kind, cause.argument, cause.defined)
         found.setdefault(key, []).append((built, cause))
     rows = []
     for pairs in found.values():

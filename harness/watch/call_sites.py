@@ -179,7 +179,7 @@ def through(function: Any) -> str:
     """Return what stands between a jitted function and its code, the outermost first.
 
     Names of wrappers (`grad_f`), `partial`, `method`; for an operation of JAX's that runs by
-    itself, the functions that it was given (the body of a loop).
+    itself, the functions that it was given (the body of a loop), JAX's own left out.
     """
     try:
         if getattr(function, "_apply_primitive", False):
@@ -220,8 +220,9 @@ def _given(function: Any) -> Iterator[str]:
     for value in dict(cells)["params"].cell_contents.values():
         for one in value if isinstance(value, tuple) else (value,):
             debug = getattr(one, "debug_info", None) or getattr(one, "_debug_info", None)
-            if debug is not None:
-                yield str(debug.func_src_info)
+            source = str(debug.func_src_info) if debug is not None else ""
+            if source and origin_of(source.rpartition(" at ")[2]) != "jax":
+                yield source
 
 
 def name_of(function: Any) -> str:

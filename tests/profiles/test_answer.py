@@ -105,6 +105,7 @@ def test_one_build_only_and_none_yet(recorded):
 
 
 LIBRARY = events.Frame("/x/site-packages/numpyro/infer/util.py", 5, "init", "library")
+PYTEST = events.Frame("/x/site-packages/pytest/__main__.py", 9, "<module>", "library")
 IMPORTED = events.Frame("/x/site-packages/numpyro/__init__.py", 1, "<module>", "library")
 NUMPY = events.Frame("/x/site-packages/numpy/_core/fromnumeric.py", 9, "sum", "library")
 USER = events.Frame("/project/train.py", 44, "main", "program")
@@ -170,7 +171,9 @@ def test_the_function_to_jit_is_the_outermost_that_computes_and_jits_nothing_its
         lines.append(replace(made, id=n + 1, stack=stack, object=n))
     found = findings(recorded(*lines))
     small = next(finding for finding in found if "small programs" in finding.text)
-    named = "Jit `accuracy`, which 8 of them are in, if it computes with arrays alone; make other "
+    named = (
+        "Jit `accuracy`, the first to need 8 of them, if it computes with arrays alone; make other "
+    )
     assert small.remedy.startswith(named)
 
 
@@ -193,10 +196,12 @@ def test_a_library_s_programs_are_told_at_the_program_s_own_call_and_its_functio
     of_library, own = small_programs(recorded, *[(*inner, LIBRARY)] * 5, *[inner] * 3)
     assert of_library.place == "called at train.py:30"
     assert of_library.remedy.startswith(
-        "Jit `build`, which 5 of them are in, or the call, if the library allows that, by its own "
+        "Jit `build`, the first to need 5 of them, or the call, if the library allows that, by "
     )
     assert own.text.startswith("3 small programs outside jit: ")
-    assert own.remedy.startswith("Jit `build`, which 3 of them are in, if it computes with arrays")
+    assert own.remedy.startswith(
+        "Jit `build`, the first to need 3 of them, if it computes with arrays"
+    )
 
 
 def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
@@ -205,7 +210,7 @@ def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
     ]
     (found,) = small_programs(recorded, *calls)
     assert found.remedy.startswith(
-        "Jit `f1`, `f2` and `f3`, which 21 of them are in, if they compute with arrays alone; "
+        "Jit `f1`, `f2` and `f3`, the first to need 21 of them, if they compute with arrays alone; "
     )
 
 
@@ -242,8 +247,20 @@ def test_a_generator_is_not_named_to_be_jitted(recorded, tmp_path, word, named):
 
 
 @pytest.mark.parametrize(
+    "line", ["print(array.mean())", "np.asarray(array).sum()", "return float(array)"]
+)
+def test_what_asks_for_values_is_not_named_to_be_jitted(recorded, tmp_path, line):
+    file = tmp_path / "train.py"
+    file.write_text(f"def norm(array):\n    {line}\n")
+    calls = [(events.Frame(str(file), n, "norm", "program"),) for n in (2, 3, 4)]
+    (found,) = small_programs(recorded, *calls)
+    assert found.remedy.startswith("Make arrays with NumPy")
+
+
+@pytest.mark.parametrize(
     ("frames", "changed", "told", "remedy"),
     [
+        ((PYTEST, USER, LIBRARY), {}, " outside jit by numpyro: ", "Jit the call, if the library"),
         (
             (USER, IMPORTED, LIBRARY),
             {},

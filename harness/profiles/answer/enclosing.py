@@ -32,6 +32,14 @@ _SHARE = 0.15
 
 _MOST_NAMES = 3
 
+_VALUES = ("item", "tolist", "block_until_ready", "device_get", "assert_allclose", "savefig")
+_NUMPY = tuple(
+    f"{module}.{name}"
+    for module in ("np", "numpy", "onp")
+    for name in ("asarray", "array", "allclose", "save", "savez", "isnan", "random.choice")
+)
+"""Calls that fail on what is being traced, or would be done once: by methods, and of NumPy's."""
+
 
 def caller_of(built: Built) -> str:
     """Return the library that called JAX; empty for the program itself."""
@@ -51,6 +59,14 @@ def imports_jax(built: Built) -> bool:
     """
     caller = caller_of(built)
     return any(_imports_jax(f.file) for f in built.frames if package_of(f.file) == caller)
+
+
+def is_import(built: Built) -> bool:
+    """Return whether a library is being imported, which the program or another one asked for."""
+    for frame in reversed(built.frames[1:]):  # the first may be of `python -m pytest`
+        if frame.origin == "program" or frame.function == "<module>":
+            return frame.origin == "library"
+    return False
 
 
 @functools.lru_cache(maxsize=256)
@@ -139,18 +155,27 @@ def _may_be_jitted(frame: Frame) -> bool:
     if name.startswith(("<", "__", "test")) or name == "main":
         return False
     is_method = around and not around.endswith("<locals>")
-    return not is_method and name not in _generators(frame.file)
+    return not is_method and name not in _without_jit(frame.file)
 
 
 @functools.lru_cache(maxsize=256)
-def _generators(file: str) -> frozenset[str]:
-    """Return the functions of a file that hold a `yield`, as far as the file is there."""
+def _without_jit(file: str) -> frozenset[str]:
+    """Return the functions of a file that `yield`, print, or ask for a number of Python's.
+
+    As far as the file is there.
+    """
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return frozenset()
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    yields = ast.Yield | ast.YieldFrom
-    return frozenset(
-        one.name for one in functions if any(isinstance(node, yields) for node in ast.walk(one))
-    )
+    return frozenset(one.name for one in functions if any(map(_needs_values, ast.walk(one))))
+
+
+def _needs_values(node: ast.AST) -> bool:
+    if isinstance(node, ast.Yield | ast.YieldFrom):
+        return True
+    called = node.func if isinstance(node, ast.Call) else None
+    if isinstance(called, ast.Attribute):
+        return called.attr in _VALUES or ast.unparse(called) in _NUMPY
+    return isinstance(called, ast.Name) and called.id in ("print", "float")

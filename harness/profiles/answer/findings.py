@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.enclosing import Enclosing, caller_of, imports_jax
+from harness.profiles.answer.enclosing import Enclosing, caller_of, imports_jax, is_import
 from harness.profiles.causes import shape
 from harness.profiles.causes.registry import BLAMELESS, KINDS
 from harness.profiles.causes.words import (
@@ -36,7 +36,9 @@ _LARGE_S = 0.1
 
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
-_JIT = "Jit {names}, which {what}, if {they} with arrays alone"
+_JIT = "Jit {names}, {what}, if {they} with arrays alone"
+_FIRST = "the first to need {:,} of them"
+"""What others need as well is built once, in the first of them."""
 _CALL = "the call, if the library allows that, by its own jit where it has one"
 _KEEP = (
     "let the persistent cache keep them for the next run "
@@ -107,8 +109,9 @@ def findings(profile: Recorded) -> list[Finding]:
     small: list[BuildGroup] = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
         if group.cause.kind not in BLAMELESS:
-            apart = group.cause.argument if KINDS[group.cause.kind].apart else ""
-            key = (function_key(group.function), group.cause.kind, apart)
+            cause = group.cause
+            apart = (cause.argument, cause.defined) if KINDS[cause.kind].apart else ()
+            key = (function_key(group.function), cause.kind, *apart)
             again.setdefault(key, []).append(group)
         elif group.seconds >= dear:
             found.append(_first(group, names))
@@ -151,7 +154,7 @@ def _why(group: BuildGroup) -> str:
     cause, n = group.cause, len(group.values)
     what = f"`{cause.argument}`" if cause.argument else "its arguments"
     several, clause = KINDS[cause.kind].several, _clause(cause.sentence)
-    if several and len(group.builds) > 1 and (n > 1 or "{n}" not in several):
+    if several and len(group.builds) > 1 and (n > 1 or "{n}" not in several) and not cause.defined:
         return several.format(what=what, n=n, clause=clause)
     return clause or f"{cause.kind} of {what}"
 
@@ -190,7 +193,7 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
         if not built.eager:
             continue
         caller, through, name = caller_of(built), built.function.through, ""
-        if caller and any(f.origin == "library" and f.function == "<module>" for f in built.frames):
+        if caller and is_import(built):
             through, name = "", _IMPORTED
         elif through:
             name = built.function.name
@@ -223,7 +226,7 @@ def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
         )
     remedy, name = eager_remedy(built), enclosing.name_of(built)
     if remedy == INSIDE_JIT and name:
-        remedy = f"{_jit_text([name], 'it is in')}."
+        remedy = f"{_jit_text([name], 'which it is in')}."
     return Finding(seconds_of([built]), text, remedy, built.site)
 
 
@@ -255,8 +258,7 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
         derived = seconds_of([built for built in builds if built.line.derived])
         remedy = _OWN if derived < seconds_of(builds) / 2 else DIFFERENTIATED
         if called:
-            which = f"{inside:,} of them are in"
-            remedy = f"{_jit_text(called, which)}; make other arrays with NumPy."
+            remedy = f"{_jit_text(called, _FIRST.format(inside))}; make other arrays with NumPy."
     return Finding(seconds_of(builds), text, remedy if count > (kind != _ITERATION) else "", place)
 
 
@@ -319,6 +321,6 @@ def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
     if not any(map(imports_jax, builds)):
         return "It knows no JAX: give it NumPy arrays, np.asarray(array)."
     inside, called = enclosing.of_most(builds)
-    what = f"`{called[0]}`, which {inside:,} of them are in, or {_CALL}" if called[:1] else _CALL
+    what = f"`{called[0]}`, {_FIRST.format(inside)}, or {_CALL}" if called[:1] else _CALL
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
     return f"Jit {what}, or {_KEEP}." if unwritten else f"Jit {what}."

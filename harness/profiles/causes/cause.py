@@ -45,6 +45,8 @@ class Cause(NamedTuple):
     """What to do about it, in a sentence."""
     nearest: int = 0
     """The build that it was compared with; 0 where there is none."""
+    defined: str = ""
+    """As of its :class:`Change`."""
 
 
 class Change(NamedTuple):
@@ -55,9 +57,9 @@ class Change(NamedTuple):
     after: str
     type: str = ""
     """Of a static argument."""
-    file: str = ""
-    """Of a static argument that is a function, of the same line as before: where it is defined."""
-    line: int = 0
+    defined: str = ""
+    """Of a static argument that is another object, but of the same kind as before: the file and
+    line of a function, the type of anything else."""
 
 
 class WithoutEdit(NamedTuple):

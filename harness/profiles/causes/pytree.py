@@ -13,6 +13,7 @@ from harness.profiles.causes.words import (
     NOT_GIVEN,
     another_object,
     around,
+    in_common,
     is_array,
     names_text,
     place_text,
@@ -30,8 +31,15 @@ _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.D
 
 _MORE = "; more of it differs too"
 
-_CLASS = "class"
-"""Stands for the type of what is an object of another class."""
+_CLASS, _INSIDE = "class", "class inside"
+"""Stand for the type of what is an object of another class, or holds one."""
+
+_OTHER = "other"
+"""Stands for the type of what is a structure for something else: it has other arrays."""
+
+_KEY = re.compile(r"('[^']*'): ")
+
+_NUMBER = re.compile(r"-?\b\d[\d.]*(?:e[-+]?\d+)?")
 
 _OWN_NODE = re.compile(r"CustomNode\((?P<name>[^[(]+)\[")
 """Where a class of the user's or a library's begins in a structure, with its fixed fields."""
@@ -54,7 +62,7 @@ def tree_differences(old: str, new: str) -> list[Change]:
             continue
         if before is not None and after is not None:
             fields = _classes(before, after) or _fixed_fields(before, after)
-            texts = fields or _both(before, after)
+            texts = fields or (*_both(before, after), "" if _alike(before, after) else _OTHER)
             found.append(Change(plain, *texts))
         elif before is None and _twin(name) in one:
             found.append(Change(plain, *(_WAYS if name.endswith("=") else _WAYS[::-1])))
@@ -107,11 +115,26 @@ def _both(before: str, after: str) -> tuple[str, str]:
 
 
 def _classes(before: str, after: str) -> tuple[str, str, str] | None:
-    """Return the classes of two structures where these differ."""
-    one, other = _OWN_NODE.match(before), _OWN_NODE.match(after)
-    if one is None or other is None or one["name"] == other["name"]:
+    """Return the classes of two structures, or of what they hold, where these differ first."""
+    texts = _nodes(before)[0], _nodes(after)[0]
+    same = in_common(*texts)
+    nodes = [
+        node
+        for text in texts
+        for node in _OWN_NODE.finditer(text)
+        if node.start("name") <= same <= node.end("name")
+    ]
+    if len(nodes) < len(texts):
         return None
-    return _short_class(one["name"]), _short_class(other["name"]), _CLASS
+    one, other = (_short_class(node["name"]) for node in nodes)
+    return one, other, _INSIDE if any(node.start() for node in nodes) else _CLASS
+
+
+def _alike(before: str, after: str) -> bool:
+    """Return whether two structures have as many arrays, None counted, or some keys less."""
+    one, other = ({*_KEY.findall(text)} for text in (before, after))
+    count, now = (len(re.findall(r"\*|\bNone\b", text)) for text in (before, after))
+    return one < other or other < one or (count == now and one == other)
 
 
 def _unnumbered(name: str) -> str:
@@ -207,7 +230,9 @@ def _sentence(built: Built, what: Change) -> str:
         return f"{name} is of another class of the name {_unnumbered(after)} than before."
     if what.type == _CLASS:
         return f"{name} was of the class {before}, now of {after}."
-    if what.type:
+    if what.type == _INSIDE:
+        return f"{name} holds an object of {after} where it held one of {before}."
+    if what.type and what.type != _OTHER:
         return f"Fixed fields of `{what.type}` in {name} were {before}, now {after}."
     return f"The structure of the arguments changed at {name}: {before} before, {after} now."
 
@@ -220,11 +245,16 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
-    if what.type == _CLASS and _unnumbered(what.before) != _unnumbered(what.after):
-        return ""  # JAX builds a program for each
-    if what.type == _CLASS:
+    if what.type == _OTHER:
+        return ""
+    if what.type in (_CLASS, _INSIDE):
+        if _unnumbered(what.before) != _unnumbered(what.after):
+            return ""  # JAX builds a program for each
         return f"Define {_unnumbered(what.after)} once, outside the function or cell that makes it."
     if what.type:
+        one, other = (_NUMBER.sub("", text) for text in (what.before, what.after))
+        if one != other.removesuffix(_MORE):
+            return ""  # a function, say: no array can stand for it
         name = _name_of(what.after)
         field = f"`{name}` of `{what.type}`" if name else f"of `{what.type}` that changes"
         return f"Make the field {field} one with data (an array), or let it take few values."

@@ -19,15 +19,21 @@ from harness.profiles.model import Built
 from harness.profiles.names import package_of
 from harness.watch.events import Static
 
+_ANOTHER = "another"
+"""Stands for the type of a function that is defined elsewhere, or an object of another type."""
+
 
 def _value(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change]:
     before, after = statics
     texts = static_text(before, after), static_text(after, before)
     if pair.new.eager:
         return [Change(after.name, *texts)]
-    place = defined_at(after.value)
-    same = place if defined_at(before.value) == place else ("", 0)
-    return [Change(after.name, *texts, after.type, *same)]
+    file, line = place = defined_at(after.value)
+    numbered = after.object and not _is_number(after.value)
+    if numbered and (before.type, defined_at(before.value)) != (after.type, place):
+        return [Change(after.name, *texts, _ANOTHER)]
+    defined = f"{file}:{line}" if file else after.type if " (object " in texts[1] else ""
+    return [Change(after.name, *texts, after.type, defined)]
 
 
 def _or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
@@ -43,15 +49,18 @@ def _sentence(built: Built, what: Change) -> str:
     if AN_ARRAY in texts:
         before, after = (text if text == AN_ARRAY else f"the static {text}" for text in texts)
         return f"{name} was {before}, now it is {after}."
-    if what.file:
+    if what.defined:
         return f"{name} is static, and is {_made_anew(what)}."
     return f"{name} is static and was {what.before}, now {what.after}: every value is built anew."
 
 
 def _made_anew(what: Change) -> str:
-    """Return what a static function is that differs from the earlier one only as an object."""
-    library = package_of(what.file)
-    place = f"{PurePath(what.file).name}:{what.line}{f' of {library}' if library else ''}"
+    """Return what a static argument is that differs from the earlier one only as an object."""
+    file, _, line = what.defined.rpartition(":")
+    if not file:
+        return f"another `{what.type.rpartition('.')[2]}` each time"
+    library = package_of(file)
+    place = f"{PurePath(file).name}:{line}{f' of {library}' if library else ''}"
     made = f"another object each time: a {what.type} of"
     if what.type == "function" or what.type.endswith("PjitFunction"):
         made = f"a {'' if what.type == 'function' else 'jitted '}function made anew each time:"
@@ -60,10 +69,13 @@ def _made_anew(what: Change) -> str:
 
 def _remedy(built: Built, what: Change) -> str:
     name = f"`{what.argument}`"
+    if what.type in (_ANOTHER, "str", "type"):
+        return ""  # each is another program
     if AN_ARRAY in (what.before, what.after):
         return f"Pass {name} always as an array, or never."
-    if what.file:
-        if library := package_of(what.file):
+    file = what.defined.rpartition(":")[0]
+    if file:
+        if library := package_of(file):
             return library_remedy(built, library)
         if what.type == "function":
             return (
@@ -71,7 +83,7 @@ def _remedy(built: Built, what: Change) -> str:
                 "what changes in it as an argument."
             )
         return f"Make {name} once, outside the loop or function that makes it."
-    if " (object " in what.after:
+    if what.defined:
         return (
             f"Pass the same object as {name}, or give its type, and those of what it holds, "
             "__eq__ and __hash__ by content (a frozen dataclass)."
@@ -79,8 +91,8 @@ def _remedy(built: Built, what: Change) -> str:
     if built.function.through == FILTER_JIT:
         return _of_filtered(what)
     flag = what.type == "bool"
-    if built.function.origin == "library" or not (flag or _is_number(what)):
-        return f"Let {name} take few values."  # no array can stand for strings, functions, shapes
+    if built.function.origin == "library" or not (flag or _is_number(what.after)):
+        return f"Let {name} take few values."  # no array can stand for shapes, classes
     if "int" in what.type:
         return (
             f"If {name} sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
@@ -92,7 +104,7 @@ def _remedy(built: Built, what: Change) -> str:
 
 def _of_filtered(what: Change) -> str:
     name = f"`{what.argument}`"
-    if not _is_number(what):
+    if not _is_number(what.after):
         return f"Let {name} take few values: eqx.filter_jit takes all that is no array as static."
     advice = f"Make {name} an array, e.g. `jnp.asarray({what.after})`"
     if "." not in what.after and "e" not in what.after:
@@ -100,8 +112,8 @@ def _of_filtered(what: Change) -> str:
     return f"{advice}: eqx.filter_jit takes all that is no array as static."
 
 
-def _is_number(what: Change) -> bool:
-    return re.match(r"(np\.\w+\()?-?\d", what.after) is not None
+def _is_number(text: str) -> bool:
+    return re.match(r"(np\.\w+\()?-?\d", text) is not None
 
 
 def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:

@@ -108,14 +108,18 @@ def around(before: str, after: str, longest: int = LONGEST) -> tuple[str, str]:
     texts = [" ".join(text.split()) for text in (before, after)]
     plain = [_ADDRESS.sub("", text) for text in texts]
     one, other = texts = plain if plain[0] != plain[1] else texts
-    pairs = enumerate(zip(one, other, strict=False))
-    same = next((n for n, pair in pairs if pair[0] != pair[1]), min(map(len, texts)))
-    begin = 0
+    same, begin = in_common(one, other), 0
     if max(map(len, texts)) > longest:
         opened = [match.end() for match in _BETWEEN.finditer(one, 0, same)]
         begin = next((place for place in opened if same - place <= _SHOWN_BEFORE), same)
     first, second = (_cut(text, begin, longest) for text in texts)
     return first, second
+
+
+def in_common(one: str, other: str) -> int:
+    """Return how many characters two texts have in common from their beginning on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _cut(text: str, begin: int, longest: int) -> str:

@@ -157,7 +157,7 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
     else:
         remedy = worded(kind.remedy, built, change)
         remedy += _mended_too(found[0], others) if remedy else ""
-    return Cause(kind.name, *change[:3], text, remedy, old.line.id)
+    return Cause(kind.name, *change[:3], text, remedy, old.line.id, change.defined)
 
 
 def _mended_too(mended: Difference, others: Sequence[Difference]) -> str:

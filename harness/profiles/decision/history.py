@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from harness.profiles.causes.words import committed
+from harness.profiles.causes.words import committed, defined_at
 from harness.profiles.model import Built
 from harness.watch import events
 
@@ -38,6 +38,8 @@ class Aspects(NamedTuple):
     types: int
     placement: int
     options: int
+    defined: int
+    """Of static arguments, for what is another object only is near."""
 
     @property
     def traced(self) -> tuple[int, ...]:
@@ -50,7 +52,7 @@ class Interning:
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._arguments: dict[int, tuple[int, int, int, int]] = {}
+        self._arguments: dict[int, tuple[int, int, int, int, int]] = {}
         self._settings: dict[int, tuple[int, int, int]] = {}
 
     def _number(self, *thing: Hashable) -> int:
@@ -58,16 +60,16 @@ class Interning:
 
     def of(self, built: Built) -> Aspects:
         """Return the aspects of a build."""
-        tree, statics, types, placement = self._of_arguments(built.arguments)
+        tree, statics, types, placement, defined = self._of_arguments(built.arguments)
         chosen, context, options = self._of_settings(built.settings)
         number = 0 if built.operation else built.line.object
         if built.derived:
             number = built.line.derived
-        return Aspects(number, chosen, context, tree, statics, types, placement, options)
+        return Aspects(number, chosen, context, tree, statics, types, placement, options, defined)
 
-    def _of_arguments(self, line: events.Arguments | None) -> tuple[int, int, int, int]:
+    def _of_arguments(self, line: events.Arguments | None) -> tuple[int, int, int, int, int]:
         if line is None:
-            return 0, 0, 0, 0
+            return 0, 0, 0, 0, 0
         known = self._arguments.get(line.id)
         if known is None:
             known = self._arguments[line.id] = (
@@ -75,6 +77,7 @@ class Interning:
                 self._number("statics", *map(static_key, line.statics)),
                 self._number("types", *((leaf.path, leaf.aval, leaf.weak) for leaf in line.leaves)),
                 self._number("placement", *map(_placement_key, line.leaves)),
+                self._number("defined", *((s.type, defined_at(s.value)) for s in line.statics)),
             )
         return known
 
@@ -216,4 +219,5 @@ class History:
 
 def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
     for left_out in range(TRACED):
-        yield (left_out, *aspects[:left_out], *aspects[left_out + 1 : TRACED])
+        rest = (*aspects[:left_out], *aspects[left_out + 1 : TRACED])
+        yield (left_out, aspects.defined, *rest)

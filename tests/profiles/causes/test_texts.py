@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.profiles.answer.findings import findings
 from harness.profiles.decision.decide import decide
 from harness.profiles.model import Process
 from harness.watch import events
@@ -109,7 +111,8 @@ def test_a_structure_is_told_by_what_differs(tree, before, after, told):
 def test_another_class_is_told_and_cannot_be_mended():
     trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
-    assert "lib.es.State" in found.sentence
+    assert found.sentence == "`c` holds an object of ga.State where it held one of es.State."
+    assert found.remedy == ""
     trees = (f"c: CustomNode(lib.{name}.State[(n=1)], [*])" for name in ("es", "ga"))
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
     assert found.sentence == "`c` was of the class es.State, now of ga.State."
@@ -203,10 +206,10 @@ FEW = "Let `n` take few values."
         (PROGRAM, "numpy.int64", ("np.int64(2)", "np.int64(3)"), "", "If `n` sizes no array"),
         (PROGRAM, "float", ("0.5", "0.25"), "", "Make `n` a dynamic argument, or let it take "),
         (PROGRAM, "bool", ("True", "False"), "", "Make `n` a dynamic argument (with jnp.where"),
-        (PROGRAM, "str", ("'train'", "'eval'"), "", FEW),
-        (PROGRAM, "type", ("<class 'a'>", "<class 'b'>"), "", FEW),
-        (PROGRAM, "C", ("<C>", "<C>"), "<C> (object 2): every value", "Pass the same object as "),
-        (PROGRAM, "AB", ("<C>", "<C>"), "was <C> (A), now <C> (B): every value", FEW),
+        (PROGRAM, "str", ("'train'", "'eval'"), "", ""),
+        (PROGRAM, "type", ("<class 'a'>", "<class 'b'>"), "", ""),
+        (PROGRAM, "m.C", ("<C>", "<C>"), "is another `C` each time.", "Pass the same object as "),
+        (PROGRAM, "AB", ("<C>", "<C>"), "was <C> (A), now <C> (B): every value", ""),
         (
             PROGRAM,
             "tuple",
@@ -229,6 +232,7 @@ def test_a_static_value_has_a_remedy_that_can_stand_for_it(
     assert sentence in found.sentence
     assert (kinds[0] == "function") == ("a function made anew each time: " in found.sentence)
     assert found.remedy.startswith(remedy)
+    assert bool(found.remedy) == bool(remedy)
 
 
 @pytest.mark.parametrize(
@@ -278,6 +282,35 @@ def test_what_jax_runs_while_another_is_traced_is_not_called_transformed():
 
     assert not batched(jax.jit(outer), np.ones(5))
     assert batched(jax.vmap(jnp.matmul), *[np.ones((2, 3, 3))] * 2)
+
+
+def test_static_functions_are_told_by_where_they_are_defined():
+    @functools.partial(jax.jit, static_argnums=0)
+    def minimum(loss, x):
+        return x - jax.grad(loss)(x)
+
+    def squared(shift):
+        return lambda x: (x - shift) ** 2
+
+    x = np.float32(1)
+    with harness.profile() as profile:
+        for shift in (1.0, 2.0, 3.0):
+            minimum(lambda x, shift=shift: abs(x - shift), x)
+            minimum(squared(shift), x)
+    causes = [profile.cause_of(built) for built in profile.builds]
+    assert [bool(cause.remedy) for cause in causes] == [False, False] + [True] * 4
+    said = [one.text for one in findings(profile) if "2 times more" in one.text]
+    assert len(said) == 2
+    assert all("a function made anew each time: `<lambda>` at test_texts" in one for one in said)
+
+
+def test_what_jax_gives_its_own_operation_is_no_function_of_a_loop():
+    with harness.profile() as profile:
+        jnp.ones(7).at[jnp.arange(3)].add(1.0)
+        jax.lax.reduce(np.ones(7), np.float64(0), lambda a, b: a + 2 * b, (0,))
+    through = {built.function.name: built.function.through for built in profile.builds}
+    assert through["scatter-add"] == ""
+    assert "<lambda> at " in through["reduce"]
 
 
 def test_a_mesh_is_told_of_once():
