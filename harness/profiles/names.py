@@ -54,7 +54,9 @@ def line_text(file: str, line: int, folder: str = "") -> str:
 
 
 def transformed(name: str, through: str) -> str:
-    """Return a name with the transformations in what `Function.through` says: `grad(loss)`."""
+    """Return a name with what `Function.through` says: `grad(loss)`, `scan of step (fit.py:7)`."""
+    if given := re.findall(r"(\S+) at ([^,]+)", through):
+        name += f" of {', '.join(f'{one} ({os.path.basename(place)})' for one, place in given)}"
     for wrapper in reversed(through.split(", ")):
         if wrapper in _TRANSFORMATIONS:
             name = f"{_TRANSFORMATIONS[wrapper]}({name})"
@@ -75,9 +77,13 @@ class Names:
         text = f"`{transformed(function.name, function.through)}`"
         if function.origin == "library" and (package := package_of(function.file)):
             text = f"{package}'s {text}"
-        if function.file and (function.name in self._same or not function.name.isidentifier()):
-            text += f" ({os.path.basename(function.file)}:{function.line})"
-        return text
+        return text + self.place(function)
+
+    def place(self, function: Function) -> str:
+        """Return ` (train.py:52)` where a function's name alone does not tell, else nothing."""
+        if not function.file or (function.name not in self._same and function.name.isidentifier()):
+            return ""
+        return f" ({os.path.basename(function.file)}:{function.line})"
 
 
 def shortened(text: str, width: int) -> str:

@@ -14,6 +14,7 @@ from harness.engine.child import Child
 from harness.errors import UsageError
 from harness.profiles.causes.cause import ChangeKind
 from harness.profiles.causes.registry import BLAMELESS, KINDS
+from harness.profiles.causes.words import FILTER_JIT
 from harness.profiles.figures import function_key, groups, requests_of
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import Names
@@ -77,7 +78,8 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
         name = names.of(group.function)
         key = function_key(group.function)
         tried = None
-        if isinstance(kind, ChangeKind) and kind.tried and group.function.file:
+        mine = group.function.file and group.function.through != FILTER_JIT  # jits its own
+        if isinstance(kind, ChangeKind) and kind.tried and mine:
             tried = kind.tried(group.cause, _of_function(profile, key))
         if tried is None:
             argument = f"`{group.cause.argument}` of " if group.cause.argument else ""

@@ -3,8 +3,9 @@
 Each is a mapping: `how`, the `file` and `line` of the function's code, and
 
 - `dynamic`: the static `argument` that is made dynamic;
-- `strong`: the `argument` that is given a `dtype` where it is a Python number or weakly typed;
-- `padded`: `axes`, of each array by its path, that are filled up with zeros to a power of two.
+- `strong`: of `leaves`, by their paths, the dtype that a Python number or what is weakly typed is
+  given;
+- `padded`: of `leaves`, by their paths, the axes that are filled up with zeros to a power of two.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.watch.call_sites import code_of
+from harness.watch.call_sites import code_of, parameter_name
 
 VARIABLE = "HARNESS_PROFILE_REMEDIES"
 """The environment variable that holds them, as JSON."""
@@ -44,7 +45,7 @@ def apply(text: str) -> None:
         made = jit(*functions, **options)
         for one in mine:
             if one["how"] != "dynamic":
-                made = Remedied(made, tuple(inspect.signature(function).parameters), one)
+                made = Remedied(made, inspect.signature(function), one)
         return made
 
     jax.jit = remedied
@@ -68,17 +69,14 @@ def _several(given: Any) -> Sequence[Any]:
 class Remedied:
     """A jitted function that is called with other arguments."""
 
-    def __init__(self, jitted: Any, names: Sequence[str], remedy: Mapping[str, Any]) -> None:
+    def __init__(self, jitted: Any, signature: Any, remedy: Mapping[str, Any]) -> None:
         self.__wrapped__ = jitted
-        self._names, self._remedy = names, remedy
+        self._signature, self._remedy = signature, remedy
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        # More arguments than names: `*args`, which keep theirs.
-        args = (
-            *(self._changed(name, value) for name, value in zip(self._names, args, strict=False)),
-            *args[len(self._names) :],
-        )
+        names = (parameter_name(self._signature, number) for number in range(len(args)))
+        args = tuple(map(self._changed, names, args))
         kwargs = {name: self._changed(name, value) for name, value in kwargs.items()}
         return self.__wrapped__(*args, **kwargs)
 
@@ -90,18 +88,20 @@ class Remedied:
 
     def _changed(self, name: str, value: Any) -> Any:
         jax: Any = sys.modules["jax"]
-        remedy = self._remedy
-        if remedy["how"] == "strong":
-            weak = isinstance(value, bool | int | float | complex)
-            weak = name == remedy["argument"] and (weak or getattr(value, "weak_type", False))
-            return jax.numpy.asarray(value, remedy["dtype"]) if weak else value
+        how, leaves = self._remedy["how"], self._remedy["leaves"]
 
-        def padded(path: Any, leaf: Any) -> Any:
-            axes = remedy["axes"].get(name + jax.tree_util.keystr(path), ())
-            return _padded(leaf, axes) if axes and not isinstance(leaf, jax.core.Tracer) else leaf
+        def changed(path: Any, leaf: Any) -> Any:
+            wanted = leaves.get(name + jax.tree_util.keystr(path))
+            if not wanted or isinstance(leaf, jax.core.Tracer):
+                return leaf
+            if how == "padded":
+                return _padded(leaf, wanted)
+            weak = isinstance(leaf, bool | int | float | complex)
+            weak = weak or getattr(leaf, "weak_type", False)
+            return jax.numpy.asarray(leaf, wanted) if weak else leaf
 
-        if any(path.startswith(name) for path in remedy["axes"]):
-            return jax.tree_util.tree_map_with_path(padded, value)
+        if any(path.startswith(name) for path in leaves):
+            return jax.tree_util.tree_map_with_path(changed, value)
         return value
 
 

@@ -5,6 +5,7 @@ import json
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -136,6 +137,30 @@ def test_a_real_program(tmp_path):
     assert "`double` was compiled once more" in "\n".join(real.summary())
     assert "went into building programs" in real._repr_html_()
     assert "builds" in repr(real)
+
+
+def test_functions_of_one_name_are_told_apart_in_every_table():
+    def scaled(by):
+        def step(carry, x):
+            return carry, by * x
+
+        return step
+
+    def step(x):
+        return x + 1
+
+    with harness.profile() as real:
+        jax.jit(step)(np.ones(3))
+        jax.jit(scaled(2.0))(np.ones(3), np.ones(3))
+        jax.lax.scan(scaled(3.0), np.ones(3), np.ones((2, 3)))
+    lines = [function.__code__.co_firstlineno for function in (step, scaled(2.0))]
+    apart = {f"step (test_tables.py:{line})" for line in lines}
+    for table in ("functions", "causes", "builds"):
+        names = set(listed(real.frame(table), table, None)[0]["function"])
+        assert apart | {f"scan of step (test_tables.py:{lines[1]})"} <= names
+    assert apart <= {
+        name for names in real.frame("sites")["functions"] for name in names.split(", ")
+    }
 
 
 def shown(*arguments):

@@ -21,7 +21,7 @@ from harness.profiles.causes.words import (
 )
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.names import Names, line_text, transformed
+from harness.profiles.names import Names, line_text
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, some, times_text
 
@@ -97,13 +97,12 @@ def findings(profile: Recorded) -> list[Finding]:
     Their seconds add up to those of all builds.
     """
     found = []
+    names = Names(built.function for built in (*profile.builds, *profile.unfinished))
     for built in profile.unfinished:
         line = built.line
         where = f"in its {line.spans[-1].stage}" if line.spans else "while it is called"
-        name = transformed(built.function.name, built.function.through)
-        text = f"`{name}` never ended: the log stops {where}"
+        text = f"{names.of(built.function)} never ended: the log stops {where}"
         found.append(Finding((line.end_ns - line.begin_ns) / 1e9, text, "", built.site))
-    names = Names(built.function for built in (*profile.builds, *profile.unfinished))
     dear = _DEAR * seconds_of(profile.builds)
     again: dict[tuple[object, ...], list[BuildGroup]] = {}
     small: list[BuildGroup] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
-from harness.profiles.causes.words import array_type, of_operations
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit, repeated
+from harness.profiles.causes.words import NO_ARGUMENTS, array_type, of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
 
@@ -41,13 +41,27 @@ def _remedy(built: Built, what: Change) -> str:
 
 
 def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
-    strong = [text for text in (cause.before, cause.after) if " weakly " not in f" {text} "]
-    strong = [text for text in strong if not text.startswith("a Python")]
-    if not strong or not cause.argument.isidentifier():
+    """Give whatever is weakly typed at times its dtype: one that is left may build as well."""
+    given = [built.arguments or NO_ARGUMENTS for built in builds]
+    leaves = [(leaf, array_type(leaf.aval)) for one in given for leaf in one.leaves]
+    weak, known = (
+        {(leaf.path, kind.dtype) for leaf, kind in leaves if kind and leaf.weak == is_weak}
+        for is_weak in (True, False)
+    )
+    dtypes = dict(sorted(weak & known))
+    if cause.argument not in dtypes:
         return None
-    dtype = strong[0].rpartition(" ")[2]
-    told = {"how": "strong", "argument": cause.argument, "dtype": dtype}
-    return WithoutEdit(told, f"`{cause.argument}` of {{name}} always {dtype}")
+    signatures = (
+        (
+            one.tree,
+            one.statics,
+            [(x.path, x.aval, x.weak and x.path not in dtypes) for x in one.leaves],
+        )
+        for one in given
+    )
+    names = ", ".join(f"`{path}`" for path in dtypes)
+    words = f"{names} of {{name}} always {' or '.join(sorted(set(dtypes.values())))}"
+    return WithoutEdit({"how": "strong", "leaves": dtypes}, words, repeated(builds, signatures))
 
 
 CAUSE = ChangeKind(

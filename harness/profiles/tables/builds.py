@@ -10,6 +10,7 @@ import pandas as pd
 
 from harness.profiles.causes.cause import Cause
 from harness.profiles.figures import cold_seconds, saved_s
+from harness.profiles.names import Names
 from harness.profiles.pieces import OTHER, STAGES
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def framed(columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
     return pd.DataFrame(
         {name: pd.Series(list(values), dtype=type_of(name)) for name, values in columns.items()}
     )
+
+
+def places(frame: pd.DataFrame) -> pd.Series[str]:
+    """Return, for the function of each row, :meth:`.Names.place`."""
+    rows: list[Any] = list(frame.rename(columns={"function": "name"}).itertuples())
+    names = Names(rows)
+    return pd.Series([names.place(row) for row in rows], frame.index, "str")
 
 
 def builds(profile: Recorded) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from harness.profiles.figures import cold_seconds, groups, requests_of, saved_s
 from harness.profiles.model import call_site_of
 from harness.profiles.names import line_text
 from harness.profiles.pieces import written_ns
-from harness.profiles.tables.builds import DONE, SECONDS, builds, framed, type_of
+from harness.profiles.tables.builds import DONE, SECONDS, builds, framed, places, type_of
 from harness.profiles.totals import PARTS, totals
 from harness.watch import events
 
@@ -70,8 +70,10 @@ def causes(profile: Recorded) -> pd.DataFrame:
     return framed(
         {
             "function": [group.function.name for group in found],
-            "through": [group.function.through for group in found],
-            "origin": [group.function.origin for group in found],
+            **{
+                name: [getattr(group.function, name) for group in found]
+                for name in ("through", "origin", "file", "line")
+            },
             "cause": [group.cause.kind for group in found],
             "argument": [group.cause.argument for group in found],
             "builds": [len(group.builds) for group in found],
@@ -191,6 +193,8 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         again=again.astype("int64"),
     )
     of_functions = by == _FUNCTION
+    if not of_functions:
+        rows["function"] += places(rows)
     columns = {
         "builds": ("build", "size"),
         **{name: (name, "sum") for name in (*DONE, "build_s", *SECONDS, "other_s")},

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from operator import add
 from typing import Any
 
 import pandas as pd
 
 from harness.profiles.names import shortened, transformed
-from harness.profiles.tables.builds import type_of
+from harness.profiles.tables.builds import places, type_of
 from harness.profiles.tables.frames import TABLES
 from harness.records.units import seconds_text
 
@@ -44,8 +45,8 @@ def listed(
     if table == "time":
         frame = _times(frame)
     if "function" in frame and "through" in frame:
-        names = zip(frame["function"], frame["through"], strict=True)
-        frame = frame.assign(function=[transformed(name, through) for name, through in names])
+        names = map(transformed, frame["function"], frame["through"])
+        frame = frame.assign(function=[*map(add, names, places(frame))])
     shown = frame if most is None else frame.head(most)
     # A column of nothing but zeros or empty texts says nothing.
     main = TABLES[table].main.split()

@@ -22,6 +22,10 @@ def named(x, steps):
 def scaled(x, by):
     return x * by
 
+@jax.jit
+def both(x, by, settings):
+    return x * by + settings["shift"]
+
 class Model:
     @functools.partial(jax.jit, static_argnums=(0, -1))
     def step(self, x, rate, count):
@@ -35,6 +39,7 @@ x, model = jnp.ones(4), Model()
 for number in (1, 2, 4):
     named(x, number), jitted(x, number), model.step(x, 0.5, number)
 scaled(x, jnp.float32(2)), scaled(x, by=2.0), scaled(x, 3.0)
+both(x, 2.0, {"shift": 1}), both(x, jnp.float32(2), {"shift": jnp.int32(1)})
 print("printed by the program")
 """
 
@@ -58,6 +63,8 @@ def test_each_remedy_is_applied_alone_and_what_it_saves_is_measured(tmp_path):
     assert rows["`count` of `step` as a dynamic argument"]["after"] == 1
     weak = rows["`by` of `scaled` always float32"]
     assert (weak["before"], weak["after"]) == (3, 2)  # by name is another call than by place
+    weak = rows["`by`, `settings['shift']` of `both` always float32 or int32"]
+    assert (weak["before"], weak["after"]) == (2, 1)
     sized = rows["`n` of `numbered` as a dynamic argument"]
     assert sized["failed"].startswith("TypeError: Shapes must be")
     cache = rows["the persistent cache, from the second run on"]
