@@ -70,6 +70,7 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
     """
     names = Names(built.function for built in profile.builds)
     found: dict[str, AppliedRemedy] = {}
+    mended: dict[str, dict[tuple[str, int], Built]] = {}
     left = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
         kind = KINDS[group.cause.kind]
@@ -88,7 +89,10 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
         told = {**tried.told, "file": group.function.file, "line": group.function.line}
         builds = group.builds if tried.left_out is None else tried.left_out
         words = tried.words.format(name=name)
-        found[words] = AppliedRemedy(words, key, told, len(builds), seconds_of(builds))
+        several = mended.setdefault(words, {})
+        several.update((built.key, built) for built in builds)
+        seconds = seconds_of(several.values())
+        found[words] = AppliedRemedy(words, key, told, len(several), seconds)
     dearest = sorted(found.values(), key=lambda remedy: -remedy.predicted_s)
     if any(request.outcome in ("hit", "written") for request in requests_of(profile.builds)):
         left.append("the persistent cache, which the program has")

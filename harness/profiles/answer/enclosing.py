@@ -32,13 +32,12 @@ _SHARE = 0.15
 
 _MOST_NAMES = 3
 
-_VALUES = ("item", "tolist", "block_until_ready", "device_get", "assert_allclose", "savefig")
-_NUMPY = tuple(
-    f"{module}.{name}"
-    for module in ("np", "numpy", "onp")
-    for name in ("asarray", "array", "allclose", "save", "savez", "isnan", "random.choice")
+_VALUES = re.compile(
+    r"print|float|(np|numpy|onp)\.(asarray|array|allclose|isnan|save\w*)"
+    r"|.*\.(item|tolist|block_until_ready|savefig|assert_\w+)",
+    re.DOTALL,
 )
-"""Calls that fail on what is being traced, or would be done once: by methods, and of NumPy's."""
+"""Calls that fail on what is being traced, or would be done once."""
 
 
 def caller_of(built: Built) -> str:
@@ -173,9 +172,6 @@ def _without_jit(file: str) -> frozenset[str]:
 
 
 def _needs_values(node: ast.AST) -> bool:
-    if isinstance(node, ast.Yield | ast.YieldFrom):
-        return True
-    called = node.func if isinstance(node, ast.Call) else None
-    if isinstance(called, ast.Attribute):
-        return called.attr in _VALUES or ast.unparse(called) in _NUMPY
-    return isinstance(called, ast.Name) and called.id in ("print", "float")
+    if isinstance(node, ast.Call):
+        return _VALUES.fullmatch(ast.unparse(node.func)) is not None
+    return isinstance(node, ast.Yield | ast.YieldFrom)

@@ -73,13 +73,6 @@ class WithoutEdit(NamedTuple):
     """The builds that it leaves out, if not all that have the cause."""
 
 
-def repeated(builds: Sequence[Built], signatures: Iterable[object]) -> list[Built]:
-    """Return the builds that have the same signature as one before them."""
-    first: dict[str, int] = {}
-    pairs = enumerate(zip(builds, signatures, strict=True))
-    return [built for n, (built, one) in pairs if first.setdefault(str(one), n) < n]
-
-
 class Difference(NamedTuple):
     """One thing that is not as it was."""
 

@@ -245,10 +245,8 @@ def _remedy(built: Built, what: Change) -> str:
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
             "function that makes it, and use it again."
         )
-    if what.type == _OTHER:
-        return ""
-    if what.type in (_CLASS, _INSIDE):
-        if _unnumbered(what.before) != _unnumbered(what.after):
+    if what.type in (_CLASS, _INSIDE, _OTHER):
+        if what.type == _OTHER or _unnumbered(what.before) != _unnumbered(what.after):
             return ""  # JAX builds a program for each
         return f"Define {_unnumbered(what.after)} once, outside the function or cell that makes it."
     if what.type:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit, repeated
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
 from harness.profiles.causes.words import array_type, of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
@@ -75,12 +75,13 @@ def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
         for path in sorted(set().union(*shapes))
         if (varying := _varying([one[path] for one in shapes if path in one]))
     }
-    padded = (
-        {path: _padded(shape, axes.get(path, ())) for path, shape in paths.items()}
-        for paths in shapes
-    )
-    statics = (built.arguments and built.arguments.statics for built in builds)
-    left_out = repeated(builds, zip(padded, statics, strict=True))
+    seen, left_out = set(), []
+    for built, paths in zip(builds, shapes, strict=True):
+        padded = {path: _padded(shape, axes.get(path, ())) for path, shape in paths.items()}
+        signature = str((padded, built.arguments and built.arguments.statics))
+        if signature in seen:
+            left_out.append(built)
+        seen.add(signature)
     if not left_out:
         return None
     arguments = ", ".join(f"`{path}`" for path in axes)

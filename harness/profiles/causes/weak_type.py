@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit, repeated
-from harness.profiles.causes.words import NO_ARGUMENTS, array_type, of_operations
+from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
+from harness.profiles.causes.words import array_type, of_operations
 from harness.profiles.model import Built
 from harness.watch.events import Leaf
 
@@ -42,26 +42,20 @@ def _remedy(built: Built, what: Change) -> str:
 
 def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
     """Give whatever is weakly typed at times its dtype: one that is left may build as well."""
-    given = [built.arguments or NO_ARGUMENTS for built in builds]
-    leaves = [(leaf, array_type(leaf.aval)) for one in given for leaf in one.leaves]
-    weak, known = (
-        {(leaf.path, kind.dtype) for leaf, kind in leaves if kind and leaf.weak == is_weak}
-        for is_weak in (True, False)
-    )
-    dtypes = dict(sorted(weak & known))
+    given = (built.arguments.leaves for built in builds if built.arguments)
+    kinds = {
+        (leaf.path, kind.dtype, leaf.weak)
+        for leaves in given
+        for leaf in leaves
+        if (kind := array_type(leaf.aval))
+    }
+    dtypes = {path: dtype for path, dtype, weak in sorted(kinds) if weak}
+    dtypes = {path: dtype for path, dtype in dtypes.items() if (path, dtype, False) in kinds}
     if cause.argument not in dtypes:
         return None
-    signatures = (
-        (
-            one.tree,
-            one.statics,
-            [(x.path, x.aval, x.weak and x.path not in dtypes) for x in one.leaves],
-        )
-        for one in given
-    )
     names = ", ".join(f"`{path}`" for path in dtypes)
     words = f"{names} of {{name}} always {' or '.join(sorted(set(dtypes.values())))}"
-    return WithoutEdit({"how": "strong", "leaves": dtypes}, words, repeated(builds, signatures))
+    return WithoutEdit({"how": "strong", "leaves": dtypes}, words)
 
 
 CAUSE = ChangeKind(

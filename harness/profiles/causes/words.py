@@ -78,8 +78,6 @@ def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | 
     return bool(alike), (_where(old), _where(new))
 
 
-NO_ARGUMENTS = events.Arguments(0, "", (), ())
-
 LONGEST = 120
 """Characters of a structure that are shown."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -15,9 +15,10 @@ from harness.profiles.pieces import OTHER, STAGES
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.watch.events import Build
+    from harness.watch.events import Build, Function
 
 DONE = ("traces", "lowers", "compiles", "loads")
+FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
 SECONDS = tuple(f"{stage}_s" for stage in STAGES)
 _WHOLE = {
     *("pid", "thread", "build", "line", "builds", "again", "visits", "samples"),
@@ -43,6 +44,12 @@ def framed(columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
     )
 
 
+def of_functions(functions: Sequence[Function]) -> dict[str, list[Any]]:
+    """Return the columns that tell functions apart, of a row each."""
+    rest = {name: [getattr(one, name) for one in functions] for name in FUNCTION[1:]}
+    return {"function": [one.name for one in functions], **rest}
+
+
 def places(frame: pd.DataFrame) -> pd.Series[str]:
     """Return, for the function of each row, :meth:`.Names.place`."""
     rows: list[Any] = list(frame.rename(columns={"function": "name"}).itertuples())
@@ -58,7 +65,6 @@ def builds(profile: Recorded) -> pd.DataFrame:
 def _columns(profile: Recorded) -> dict[str, list[Any]]:
     rows = (*profile.builds, *profile.unfinished)
     lines = [one.line for one in rows]
-    functions = [one.function for one in rows]
     causes = [Cause("") if one.going_on else profile.cause_of(one) for one in rows]
     cold, begin_ns = cold_seconds(profile), profile.begin_ns
     stages = {
@@ -80,12 +86,7 @@ def _columns(profile: Recorded) -> dict[str, list[Any]]:
         "thread": [line.thread for line in lines],
         "build": [line.id for line in lines],
         "kind": [line.kind for line in lines],
-        "function": [function.name for function in functions],
-        "qualname": [function.qualname for function in functions],
-        "through": [function.through for function in functions],
-        "origin": [function.origin for function in functions],
-        "file": [function.file for function in functions],
-        "line": [function.line for function in functions],
+        **of_functions([one.function for one in rows]),
         "call_site": [one.site for one in rows],
         "site_function": [one.call_site.function for one in rows],
         "test": [line.test for line in lines],

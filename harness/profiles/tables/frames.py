@@ -15,14 +15,22 @@ from harness.profiles.figures import cold_seconds, groups, requests_of, saved_s
 from harness.profiles.model import call_site_of
 from harness.profiles.names import line_text
 from harness.profiles.pieces import written_ns
-from harness.profiles.tables.builds import DONE, SECONDS, builds, framed, places, type_of
+from harness.profiles.tables.builds import (
+    DONE,
+    FUNCTION,
+    SECONDS,
+    builds,
+    framed,
+    of_functions,
+    places,
+    type_of,
+)
 from harness.profiles.totals import PARTS, totals
 from harness.watch import events
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
 
-_FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
 _SITE = ["call_site", "site_function"]
 
 
@@ -47,15 +55,14 @@ def functions(profile: Recorded) -> pd.DataFrame:
     ]
     visits = framed(
         {
-            "function": [function.name for function, _ in called],
-            **{name: [getattr(function, name) for function, _ in called] for name in _FUNCTION[1:]},
+            **of_functions([function for function, _ in called]),
             "visits": [line.count for _, line in called],
             "visit_s": [line.seconds for _, line in called],
         }
     )
-    visits = visits.groupby(_FUNCTION, sort=False).sum().reset_index()
+    visits = visits.groupby(FUNCTION, sort=False).sum().reset_index()
     # A function that was built before recording began may have visits and no build.
-    found = _sums(builds(profile), _FUNCTION).merge(visits, how="outer", on=_FUNCTION, sort=False)
+    found = _sums(builds(profile), FUNCTION).merge(visits, how="outer", on=FUNCTION, sort=False)
     lacking = {
         name: "" if type_of(name) == "str" else 0
         for name in map(str, found)
@@ -69,11 +76,7 @@ def causes(profile: Recorded) -> pd.DataFrame:
     found = groups(profile, profile.builds)
     return framed(
         {
-            "function": [group.function.name for group in found],
-            **{
-                name: [getattr(group.function, name) for group in found]
-                for name in ("through", "origin", "file", "line")
-            },
+            **of_functions([group.function for group in found]),
             "cause": [group.cause.kind for group in found],
             "argument": [group.cause.argument for group in found],
             "builds": [len(group.builds) for group in found],
@@ -192,8 +195,8 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         again_s=rows["build_s"].where(again, 0.0),
         again=again.astype("int64"),
     )
-    of_functions = by == _FUNCTION
-    if not of_functions:
+    a_function = by == FUNCTION
+    if not a_function:
         rows["function"] += places(rows)
     columns = {
         "builds": ("build", "size"),
@@ -202,9 +205,9 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         "first_call_s": ("first_call_s", "first"),
         "again": ("again", "sum"),
         "again_s": ("again_s", "sum"),
-        **({"n_call_sites": ("call_site", "nunique")} if of_functions else {}),
+        **({"n_call_sites": ("call_site", "nunique")} if a_function else {}),
         "causes": ("cause", _counted),
-        **({} if of_functions else {"functions": ("function", _counted)}),
+        **({} if a_function else {"functions": ("function", _counted)}),
     }
     ended = rows[rows["build"] > 0]
     return _dearest(ended.groupby(by, sort=False).agg(**columns).reset_index())
