@@ -26,7 +26,7 @@ class BuildGroup:
     """Builds of one function that have one cause."""
 
     cause: Cause
-    """Of the dearest of them."""
+    """Of the dearest of them at the line that took most."""
     builds: tuple[Built, ...]
     values: tuple[str, ...]
     """What the argument or setting was, over all of them and what they were compared with."""
@@ -60,7 +60,10 @@ def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
         found.setdefault(key, []).append((built, cause))
     rows = []
     for pairs in found.values():
-        dearest = max(pairs, key=lambda pair: pair[0].build_ns)[1]
+        taken: Counter[str] = Counter()
+        for built, _ in pairs:
+            taken[built.site] += built.build_ns
+        dearest = max(pairs, key=lambda pair: (taken[pair[0].site], pair[0].build_ns))[1]
         values = dict.fromkeys(
             value for _, cause in pairs for value in (cause.before, cause.after) if value
         )

@@ -370,6 +370,19 @@ def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     assert len(profile.frame("functions")) == 4
 
 
+def test_the_remedy_is_of_the_line_that_took_most(recorded):
+    stacks = [events.Stack(n, (frame(n, "main"),)) for n in (5, 7)]
+    builds = [replace(one, stack=7 - 2 * (n == 1)) for n, one in enumerate(compiled(4))]
+    builds[1] = replace(builds[1], end_ns=builds[1].end_ns + ns(200))
+    profile = recorded(*stacks, *builds)
+    for built in profile.builds[1:]:
+        cause = Cause("static value", "fn", sentence="It is.", remedy=f"At {built.site}.")
+        profile.causes[built.key] = cause
+    again = next(one for one in findings(profile) if "3 times more" in one.text)
+    assert again.place == "train.py:7 and 1 more"
+    assert again.remedy == "At train.py:7."
+
+
 def test_what_differs_alike_is_to_be_mended_alike(recorded):
     profile = recorded(*compiled(3))
     sentence = "`a.b` was x, now y. The same for `a.c` and 1 more. Also: z."

@@ -159,10 +159,7 @@ def _may_be_jitted(frame: Frame) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _without_jit(file: str) -> frozenset[str]:
-    """Return the functions of a file that `yield`, print, or ask for a number of Python's.
-
-    As far as the file is there.
-    """
+    """Return the functions of a file that yield, print or ask for values, if it is there."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):

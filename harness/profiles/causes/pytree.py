@@ -31,14 +31,10 @@ _TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'?|"(?:\\.|[^"\\])*"?|[][(){},]""", re.D
 
 _MORE = "; more of it differs too"
 
-_CLASS, _INSIDE = "class", "class inside"
-"""Stand for the type of what is an object of another class, or holds one."""
-
-_OTHER = "other"
-"""Stands for the type of what is a structure for something else: it has other arrays."""
+_CLASS, _INSIDE, _OTHER = "class", "class inside", "other"
+"""Stand for the type of an object of another class, of what holds one, or has other arrays."""
 
 _KEY = re.compile(r"('[^']*'): ")
-
 _NUMBER = re.compile(r"-?\b\d[\d.]*(?:e[-+]?\d+)?")
 
 _OWN_NODE = re.compile(r"CustomNode\((?P<name>[^[(]+)\[")
