@@ -52,7 +52,8 @@ def of_functions(functions: Sequence[Function]) -> dict[str, list[Any]]:
 
 def places(frame: pd.DataFrame) -> pd.Series[str]:
     """Return, for the function of each row, :meth:`.Names.place`."""
-    rows: list[Any] = list(frame.rename(columns={"function": "name"}).itertuples())
+    columns = frame[["function", "file", "line"]].set_axis(["name", "file", "line"], axis=1)
+    rows: list[Any] = list(columns.itertuples())
     names = Names(rows)
     return pd.Series([names.place(row) for row in rows], frame.index, "str")
 
