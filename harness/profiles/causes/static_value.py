@@ -69,7 +69,8 @@ def _made_anew(what: Change) -> str:
 
 def _remedy(built: Built, what: Change) -> str:
     name = f"`{what.argument}`"
-    if what.type in (_ANOTHER, "str", "type"):
+    words = [re.sub(r"\d+", "", text) for text in (what.before, what.after)]
+    if what.type in (_ANOTHER, "type") or (what.type == "str" and words[0] != words[1]):
         return ""  # each is another program
     if AN_ARRAY in (what.before, what.after):
         return f"Pass {name} always as an array, or never."

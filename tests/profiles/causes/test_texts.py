@@ -207,6 +207,7 @@ FEW = "Let `n` take few values."
         (PROGRAM, "float", ("0.5", "0.25"), "", "Make `n` a dynamic argument, or let it take "),
         (PROGRAM, "bool", ("True", "False"), "", "Make `n` a dynamic argument (with jnp.where"),
         (PROGRAM, "str", ("'train'", "'eval'"), "", ""),
+        (PROGRAM, "str", ("'step 9'", "'step 10'"), "", FEW),
         (PROGRAM, "type", ("<class 'a'>", "<class 'b'>"), "", ""),
         (PROGRAM, "m.C", ("<C>", "<C>"), "is another `C` each time.", "Pass the same object as "),
         (PROGRAM, "AB", ("<C>", "<C>"), "was <C> (A), now <C> (B): every value", ""),
