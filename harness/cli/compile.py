@@ -50,15 +50,17 @@ class NothingTold(HarnessError):
     case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
     transform=Option(help="forward, gradient, vmap, sharded, pmap."),
     target=Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ..."),
-    depth=Option(min=1, help="Levels of the tree that are shown."),
-    least=Option(min=0, max=100, help="Percent of the compile that a row must have."),
+    depth=Option(
+        min=1, help="Levels of the trees that are shown; of Python's calls none without it."
+    ),
+    least=Option(min=0, max=100, help="Percent of its stage that a row must have."),
     against=Option(
         metavar="AXIS", help="Compile every value of an axis, and say what grows with it."
     ),
     rounds=Option(min=1, max=100, help="With --against: compiles of each value."),
     tries=Option(
         "--try/--no-try",
-        help="Try remedies that the harness can apply by itself: a compile more for each.",
+        help="Try remedies that the harness can apply by itself: some compiles of each.",
     ),
     trace=Option(
         metavar="FILE",
@@ -73,8 +75,8 @@ def compile(
     case: list[str] | None = None,
     transform: str | None = None,
     target: str | None = None,
-    depth: int = 6,
-    least: float = 1.0,
+    depth: int | None = None,
+    least: float = 5.0,
     against: str | None = None,
     rounds: int = 3,
     tries: bool = True,
@@ -90,16 +92,17 @@ def compile(
       harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
       harness compile Mlp --target tpu:v5e --transform gradient
       harness compile Unrolled --against unroll  what grows with an axis, and to which power
-      harness compile Mlp --depth 8 --least 0.1  more of the tree, down to 0.1 % of the compile
+      harness compile Mlp --depth 8 --least 0.1  the trees of passes and of Python's calls, with
+                                                 rows down to 0.1 %
       harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
       harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
       harness compile Mlp --format json          all of it
       harness compile train_step -- python train.py --steps 2
                                                  one function of any program, as it runs
 
-    What is known to make compiles slow is told first, and what its remedy saved, where that was
-    tried: constants as arguments, scans not unrolled, layers rolled into a scan. Ctrl-C then ends
-    the trying.
+    What is known to make compiles slow is told first, and what its remedy saves of lower and
+    compile, where that was tried, or why it was not: constants as arguments, scans not unrolled,
+    layers rolled into a scan. Ctrl-C then ends the trying.
 
     One compile more is made for all this, in a process of its own, under XLA's own events. Wall: of
     the time that the compile took; a moment in which several threads work is shared among them, so

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median
 from typing import TypeVar
 
 import pandas as pd
@@ -20,20 +21,21 @@ from harness.records.units import seconds_text, share_text
 
 _Branch = TypeVar("_Branch", PassBranch, CallBranch)
 
-MOST_ROWS = 15
+MOST_ROWS = 10
 """So many kernels and lines are shown; `--format json` has all."""
 
 MOST_FAST = 3
 """Of what grows faster than the axis, so many are told in words."""
 
-LEAST_SAVED = 0.05
-"""Of the compile, that a remedy must have saved where it was tried."""
+
+DEPTH = 6
+"""Levels of XLA's tree, where none are asked for."""
 
 
-def page(label: str, made: BuiltTexts, depth: int, least: float) -> Iterator[Part]:
+def page(label: str, made: BuiltTexts, depth: int | None, least: float) -> Iterator[Part]:
     """Yield what is told of one compile, and of the trace and the lowering before it.
 
-    `depth` is of the trees, and `least` the share of the whole that a row of them must have.
+    `least` is the share of its stage that a row must have, and of all of them a stage.
     """
     inside, python = made.inside, made.python
     assert inside is not None
@@ -43,13 +45,22 @@ def page(label: str, made: BuiltTexts, depth: int, least: float) -> Iterator[Par
     if python:
         yield Heading("Stages")
         yield _stages(inside, python)
+    elif made.fingerprint:
+        yield "Python's calls in trace and lower are not known: they could not be counted."
     yield Heading("Where the time goes")
-    yield _groups(inside)
+    yield _groups(inside, least)
     yield Heading("Passes of XLA")
-    yield _passes(inside, depth, least)
-    yield from _kernels(inside)
+    yield _passes(inside, depth or DEPTH, least)
+    yield from _kernels(inside, least)
+    whole_s = inside.wall_s + sum(stage.wall_s for stage in python)
     for stage in python:
-        yield from _calls(stage, depth, least)
+        if depth or stage.wall_s >= least * whole_s:
+            yield from _calls(stage, depth, least)
+    if least:
+        yield (
+            f"What has less than {100 * least:g} % of its stage, and stages with less of all, are "
+            "left out: --least 0 shows them, --depth 9 Python's calls as a tree, --format json all."
+        )
 
 
 def _answer(inside: Inside) -> str:
@@ -77,14 +88,24 @@ def _remedy(remedy: Remedy, inside: Inside) -> str:
         share = share_text(remedy.cost_s, inside.wall_s)
         said += f", {seconds_text(remedy.cost_s)} of the compile ({share})"
     said += f". Remedy: {remedy.advice}"
-    if remedy.saved_s is not None:
-        said += "; tried"
-        if remedy.saved_s > LEAST_SAVED * inside.wall_s:
-            share = share_text(remedy.saved_s, inside.wall_s)
-            said += f": it saves {seconds_text(remedy.saved_s)} ({share}) or more"
-        else:
-            said += ", as far as the program can be rewritten by itself: it saves nothing here"
+    if remedy.untried:
+        said += f"; not tried: {remedy.untried}"
+    elif remedy.saved_s is not None:
+        said += f"; tried{_saved(remedy)}"
     return f"{said}."
+
+
+def _saved(remedy: Remedy) -> str:
+    """Return what lower and compile took less where a remedy was tried, and how sure that is."""
+    count = len(remedy.after_s)
+    builds = f"{count} builds each" if count > 1 else "one build each, which says nothing of noise"
+    assert remedy.saved_s is not None
+    saved = f"{seconds_text(abs(remedy.saved_s))} of lower and compile"
+    if remedy.is_noise:
+        return f", as far as the program can be rewritten by itself: no difference in {builds}"
+    share = share_text(abs(remedy.saved_s), median(remedy.before_s))
+    verb = "saves" if remedy.saved_s > 0 else "costs"
+    return f": it {verb} {saved} ({share}), in {builds}"
 
 
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
@@ -107,16 +128,21 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
     )
 
 
-def _tree(
-    top: _Branch, depth: int, shown: Callable[[_Branch], bool]
-) -> Iterator[tuple[str, _Branch]]:
-    """Yield the branches of a tree that are shown, with the name of each in its column."""
+def _tree(top: _Branch, depth: int, amount: str, least: float) -> Iterator[tuple[str, _Branch]]:
+    """Yield the branches of a tree that are shown, with the name of each in its column.
+
+    Those have `least` of the `amount` of the top. One that only stands around another is left out.
+    """
+    floor = least * getattr(top, amount)
 
     def walk(one: _Branch, level: int) -> Iterator[tuple[str, _Branch]]:
-        if level < depth and shown(one):
+        inside = [each for each in one.inside if getattr(each, amount) >= floor]
+        if level and len(inside) == 1 and getattr(one, f"own_{amount}") < floor:
+            yield from walk(inside[0], level)
+        elif level < depth:
             times = f" × {one.count}" if one.count > 1 else ""
             yield f"{'  ' * level}{branch_text(one)}{times}", one
-            for each in one.inside:
+            for each in inside:
                 yield from walk(each, level + 1)
 
     return walk(top, 0)
@@ -128,12 +154,13 @@ def branch_text(one: PassBranch | CallBranch | callers.CallSum) -> str:
     return f"{one.name} {place}".rstrip()
 
 
-def _calls(stage: CallBranch, depth: int, least: float) -> Iterator[Part]:
-    """Yield who makes the calls of a stage, as a tree, and by line and by primitive."""
-    branches = _tree(stage, depth, lambda one: one.calls >= least * stage.calls)
-    rows = [(name, *_figures(one, stage)) for name, one in branches]
-    yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
-    yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
+def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]:
+    """Yield who makes the calls of a stage, by line and by primitive, to a `depth` as a tree."""
+    if depth is not None:
+        branches = _tree(stage, depth, "calls", least)
+        rows = [(name, *_figures(one, stage)) for name, one in branches]
+        yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
+        yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
     found = {"line": callers.lines(stage)}
     if stage.name == "lower":
         found["primitive"] = callers.primitives(stage)
@@ -158,7 +185,7 @@ def _figures(one: CallBranch | callers.CallSum, stage: CallBranch) -> tuple[str,
     )
 
 
-def _groups(inside: Inside) -> TextTable:
+def _groups(inside: Inside, least: float) -> TextTable:
     rows = [
         {
             "group": _group_text(one.name, one.part),
@@ -167,12 +194,13 @@ def _groups(inside: Inside) -> TextTable:
             "threads": seconds_text(one.threads_s),
         }
         for one in inside.groups
+        if one.wall_s >= least * inside.wall_s
     ]
     return TextTable(pd.DataFrame(rows).astype("str"))
 
 
 def _passes(inside: Inside, depth: int, least: float) -> TextTable:
-    branches = _tree(inside.tree, depth, lambda one: one.wall_s >= least * inside.wall_s)
+    branches = _tree(inside.tree, depth, "wall_s", least)
     rows = [
         {
             "pass": name,
@@ -186,11 +214,12 @@ def _passes(inside: Inside, depth: int, least: float) -> TextTable:
     return TextTable(pd.DataFrame(rows), wrapped=("",))
 
 
-def _kernels(inside: Inside) -> Iterator[Part]:
+def _kernels(inside: Inside, least: float) -> Iterator[Part]:
     named = [kernel for kernel in inside.kernels if kernel.name]
     if not inside.kernels:
         return
     yield Heading("Kernels")
+    shown = [one for one in named[:MOST_ROWS] if one.wall_s >= least * inside.wall_s]
     rows = [
         {
             "kernel": kernel.name,
@@ -198,13 +227,14 @@ def _kernels(inside: Inside) -> Iterator[Part]:
             "wall": seconds_text(kernel.wall_s),
             "operation": kernel.op_name.partition("/")[2],
         }
-        for kernel in named[:MOST_ROWS]
+        for kernel in shown
     ]
     if rows:
         yield TextTable(pd.DataFrame(rows), left=("operation",), wrapped=("operation",))
-    if len(named) > MOST_ROWS:
-        more = sum(kernel.wall_s for kernel in named[MOST_ROWS:])
-        yield f"{len(named) - MOST_ROWS} more kernels: {seconds_text(more)} of wall time."
+    if len(named) > len(shown):
+        more = sum(kernel.wall_s for kernel in named[len(shown) :])
+        others = "more kernels" if shown else "named kernels, none of them dear"
+        yield f"{len(named) - len(shown)} {others}: {seconds_text(more)} of wall time."
     unnamed = [kernel.wall_s for kernel in inside.kernels if not kernel.name]
     if unnamed:
         yield (
@@ -215,6 +245,7 @@ def _kernels(inside: Inside) -> Iterator[Part]:
     for kernel in named:
         if kernel.file:
             lines[f"{line_text(kernel.file, kernel.line)} {kernel.function}"] += kernel.wall_s
+    lines = {line: wall_s for line, wall_s in lines.items() if wall_s >= least * inside.wall_s}
     if lines:
         yield Heading("Lines, by the named kernels that begin there")
         ordered = sorted(lines.items(), key=lambda item: -item[1])[:MOST_ROWS]
@@ -255,7 +286,7 @@ def growth_page(
     yield Heading("Times")
     yield _grown(times, values, seconds_text)
     yield Heading("Counts that grow, equal in every run")
-    yield _grown(counts[: 2 * MOST_ROWS], values, lambda count: f"{count:,.0f}")
+    yield _grown(counts[:MOST_ROWS], values, lambda count: f"{count:,.0f}")
 
 
 def _grown(

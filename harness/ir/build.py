@@ -148,8 +148,8 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
 
     `on_step` is called with the name of each step as it begins. A step that takes longer than the
     workload's `timeout_s` is ended. Whatever happens here, a Ctrl-C included, the process and all
-    that it started are gone afterwards. Where all is made but the remedies, which are tried last,
-    they stay untried then.
+    that it started are gone afterwards. Once the program is compiled it is returned then, with
+    what of Python's calls is counted and of the remedies is tried.
 
     Raises:
         BuildError: the workload raised, or the process did not survive.

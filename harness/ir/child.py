@@ -17,11 +17,12 @@ from harness.declare import location, transforms
 from harness.declare.workload import Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
+from harness.ir.trials import try_remedies
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.remedies import Variant, remedies
+from harness.program.compiler.remedies import remedies
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import facts_of
 from harness.records.failure import describe
@@ -115,35 +116,23 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         shown = whole if wanted.located else text.normalise(whole)
     inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    python = _python(prepared, begin) if seen else []
-    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen, python)
-    if inside is not None and made.traced is not None:
-        begin("remedies")
-        found = remedies(made.traced.jaxpr, inside)
-        told.remedies = [one.remedy for one in found]
+    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen)
+    if inside is not None:
+        found = remedies(made.traced.jaxpr, inside) if made.traced is not None else []
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
-        for remedy, variant in found if wanted.with_tries and not spread else ():
-            if variant is not None:
-                channel.send(msgspec.json.encode(told))  # it may not come to its end
-                begin(f"remedy: {remedy.advice}")
-                remedy.saved_s = _tried(made.traced.jaxpr, variant, one, inside.wall_s)
+        able = [each for each in found if each.variant is not None and wanted.with_tries]
+        for remedy, _ in able:
+            remedy.untried = "the case is of several devices" if spread else "stopped before it was"
+        told.remedies = [one.remedy for one in found]
+        channel.send(msgspec.json.encode(told))  # what follows may not come to its end
+        told.python = _python(prepared, begin)
+        lower_s = sum(stage.wall_s for stage in told.python if stage.name == "lower")
+        for step in try_remedies(made.traced, [] if spread else able, one, inside.wall_s + lower_s):
+            channel.send(msgspec.json.encode(told))
+            begin(step)
         told.remedies.sort(key=lambda one: one.worth_s(inside.wall_s), reverse=True)
     return told
-
-
-def _tried(jaxpr: Any, variant: Variant, sharding: Any, wall_s: float) -> float | None:
-    """Return how much less the compile takes as another program; None where there is none."""
-    try:
-        made = variant(jaxpr)
-        if made is None:
-            return None
-        program, shapes = made
-        given = [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=sharding) for one in shapes]
-        other = inside_of(recorded(jax.jit(program).lower(*given).compile), "")
-    except Exception:  # whatever JAX or a back end says of it: the remedy stays untried
-        return None
-    return wall_s - other.wall_s if other is not None else None
 
 
 def _python(prepared: Prepared, begin: Callable[[str], None]) -> list[CallBranch]:

@@ -285,12 +285,22 @@ class Remedy(msgspec.Struct):
     cost_s: float | None = None
     """Of the compile's wall time that is known to be its; so much a remedy can save."""
     saved_s: float | None = None
-    """That the compile took less with the remedy, where it was tried."""
+    """That lower and compile took less with the remedy, between the medians, where it was tried."""
+    before_s: list[float] = []
+    """Lower and compile of the program as it is, tried in turn with `after_s`."""
+    after_s: list[float] = []
+    untried: str = ""
+    """Why the harness did not try it; "" where it did, or has no program of its own for it."""
     share: float = 0.0
     """Of the program's equations, where nothing else is known of its cost."""
+
+    @property
+    def is_noise(self) -> bool:
+        """Tell whether some build with it, where it was tried, took no less, and some no more."""
+        return max(self.after_s) >= min(self.before_s) and max(self.before_s) >= min(self.after_s)
 
     def worth_s(self, wall_s: float) -> float:
         """Return what it saves of a compile of `wall_s`, as far as that is known."""
         if self.saved_s is not None:
-            return self.saved_s
+            return 0.0 if self.is_noise else self.saved_s
         return self.share * wall_s if self.cost_s is None else self.cost_s

@@ -34,11 +34,13 @@ _KERNELS = {
 """What helps against operations whose kernels cost much, by the beginning of JAX's name."""
 
 
+_OTHER_SHAPES = "only its author knows how to give all turns one shape"
+
 _CALLS_OUT = {"pure_callback", "ffi_call"}
 """JAX's primitives without an effect that XLA has no code for."""
 
-Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | None]
-"""Takes a `ClosedJaxpr`; gives a function and the shapes of what it takes, or None."""
+Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | str]
+"""Takes a `ClosedJaxpr`; gives a function and the shapes of what it takes, or why there is none."""
 
 
 class TriableRemedy(NamedTuple):
@@ -116,9 +118,13 @@ def _unrolled(jaxpr: Any) -> Iterator[TriableRemedy]:
             cause += ", of other shapes"
             advice = f"with arrays of one shape, and a mask, {advice}"
         usable = variant if each.same_shapes else None
+        untried = ""
+        if usable is None:
+            untried = "the first trial rolls all loops" if each.same_shapes else _OTHER_SHAPES
         share = each.equations / len(made)
-        yield TriableRemedy(Remedy(cause, text_of(each.place), advice, share=share), usable)
-        variant = variant if usable is None else None  # it rolls all loops at once
+        remedy = Remedy(cause, text_of(each.place), advice, untried=untried, share=share)
+        yield TriableRemedy(remedy, usable)
+        variant = variant if usable is None else None
 
 
 def _line(equation: Any) -> str:

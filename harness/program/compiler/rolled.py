@@ -20,6 +20,9 @@ LEAST_SHARE = 0.02
 MOST_PERIOD = 5_000
 """Equations of one turn."""
 
+_UNEQUAL = "no equal turns follow one another in the program's outermost equations"
+_TAKES_MORE = "a turn takes more than what the turn before it made and what is its own"
+
 _VIEWS = ("slice", "squeeze")
 """Primitives that take one turn's part out of an array that holds those of all turns."""
 
@@ -52,22 +55,23 @@ class Part(NamedTuple):
     turn: int
 
 
-def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | None:
+def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
     """Return a function that is the program with loops, and the shapes of what it takes.
 
     Equal runs of equations become the body of a scan where each turn takes what the turn before it
     made. Arguments of which each turn takes its own, such as weights by layer, are taken as one
     array each, as a program that is written with a scan has them; so are results of all turns.
-    None where there is no such loop.
+    Text that says why where there is no such loop.
 
     Args:
         jaxpr: a `ClosedJaxpr`.
     """
     jaxpr = opened(jaxpr)
     equations = _views_first(jaxpr)
-    loops = [*_loops(equations, 0, len(equations), len(equations) * LEAST_SHARE)]
+    least = len(equations) * LEAST_SHARE
+    loops = [*_loops(equations, 0, len(equations), least)]
     if not loops:
-        return None
+        return _TAKES_MORE if any(_repeated(np.array(_signs(equations)), least)) else _UNEQUAL
     given = list(jaxpr.jaxpr.invars)
     stacks = _stacks(loops, given)
     alone = [var for var in given if not any(var in stack for stack in stacks)]
