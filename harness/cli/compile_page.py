@@ -102,10 +102,10 @@ def _saved(remedy: Remedy) -> str:
     assert remedy.saved_s is not None
     saved = f"{seconds_text(abs(remedy.saved_s))} of lower and compile"
     if remedy.is_noise:
-        return f", as far as the program can be rewritten by itself: no difference in {builds}"
+        differ = "less" if remedy.saved_s > 0 else "more"
+        return f": {saved} {differ}, which is within the noise of {builds}"
     share = share_text(abs(remedy.saved_s), median(remedy.before_s))
-    verb = "saves" if remedy.saved_s > 0 else "costs"
-    return f": it {verb} {saved} ({share}), in {builds}"
+    return f": it {'saves' if remedy.saved_s > 0 else 'costs'} {saved} ({share}), in {builds}"
 
 
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:

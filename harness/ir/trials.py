@@ -13,8 +13,8 @@ from harness.program.compiler.inside import Remedy
 from harness.program.compiler.remedies import TriableRemedy
 from harness.records.failure import describe
 
-ROUNDS = 4
-"""Of two programs that take as long, one is quicker in all of four compiles once in 70 times."""
+ROUNDS = 6
+"""Builds of each; see :attr:`harness.program.compiler.inside.Remedy.is_noise`."""
 
 MOST_S = 60.0
 """After so many seconds no other round begins; of a longer compile the first one counts too."""

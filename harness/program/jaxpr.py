@@ -48,9 +48,13 @@ def nested(value: Any) -> Iterator[Any]:
             yield from nested(item)
 
 
+CALLS = ("jit", "pjit")
+"""Primitives that call a jitted function, whose jaxpr is their parameter `jaxpr`."""
+
+
 def opened(jaxpr: Any) -> Any:
     """Return the `ClosedJaxpr` that a program with nothing but a call to it calls, or itself."""
-    while len(jaxpr.jaxpr.eqns) == 1 and jaxpr.jaxpr.eqns[0].primitive.name in ("jit", "pjit"):
+    while len(jaxpr.jaxpr.eqns) == 1 and jaxpr.jaxpr.eqns[0].primitive.name in CALLS:
         jaxpr = jaxpr.jaxpr.eqns[0].params["jaxpr"]
     return jaxpr
 

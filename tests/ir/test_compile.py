@@ -329,7 +329,7 @@ def test_a_large_constant_is_tried_as_an_argument(harness):
     assert remedy["cause"] == "constants of 25 MB are part of the program"
     assert remedy["line"].rpartition(":")[0].endswith("waves.py")
     assert remedy["cost_s"] > 0
-    assert len(remedy["before_s"]) == len(remedy["after_s"]) == 4
+    assert len(remedy["before_s"]) == len(remedy["after_s"]) == 6
     assert remedy["saved_s"] == median(remedy["before_s"]) - median(remedy["after_s"])
 
 

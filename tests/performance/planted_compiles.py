@@ -14,7 +14,10 @@ import json
 from collections import defaultdict
 from typing import Any
 
+import msgspec
+
 from harness.declare import location
+from harness.program.compiler.inside import Remedy
 from harness.program.compiler.tree import REST
 from tests.performance.command import HARNESS, options, took
 from tests.sweeps import SUITES
@@ -39,7 +42,8 @@ def main() -> None:
             for remedy in told["remedies"]:
                 if remedy["saved_s"] is None:
                     continue
-                tried.append(max(remedy["after_s"]) < min(remedy["before_s"]))
+                known = msgspec.convert(remedy, Remedy)
+                tried.append(known.worth_s(told["wall_s"]) > 0)
                 said = f"{told['wall_s']:.3f} s, {remedy['saved_s']:.3f} s saved"
                 if remedy["cost_s"] is not None:
                     predicted.append(remedy["cost_s"] / remedy["saved_s"])

@@ -222,6 +222,18 @@ def test_what_most_of_the_program_stands_in_comes_first():
     assert found == ["40 of 40 equations stand there 20 times over", "kernels of scatter"]
 
 
+def test_what_is_folded_in_a_function_that_is_called_has_its_line():
+    @jax.jit
+    def called(x, big):
+        return x @ jnp.sort(big, axis=0)
+
+    big = np.ones((4, 2**10), np.float32)
+    traced = jax.jit(lambda x: called(x + 1, big)).trace(jax.ShapeDtypeStruct((4,), "float32"))
+    [found] = remedies(traced.jaxpr, inside(folding_s=0.2))
+    line = called.__wrapped__.__code__.co_firstlineno + 2
+    assert found.remedy.line.endswith(f"called {__file__}:{line}")
+
+
 def test_constants_folding_and_kernels_are_told_where_they_cost():
     itself = Kernel("add_dynamic-update-slice_fusion", 0.3, 0.3, op_name="jit(f)/scatter")
     dear = Kernel("s.1", 0.3, 0.3, op_name="jit(f)/scatter-add", function="f", file="a.py", line=3)

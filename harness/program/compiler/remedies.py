@@ -19,7 +19,7 @@ from harness.program.compiler.inside import Inside, Remedy
 from harness.program.compiler.loops import LEAST_TURNS, placed, text_of, written_out
 from harness.program.compiler.rolled import Values, rolled
 from harness.program.compiler.tree import FOLDING
-from harness.program.jaxpr import every, nested, opened
+from harness.program.jaxpr import CALLS, every, nested, opened
 
 LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that something must have to be told."""
@@ -82,7 +82,8 @@ def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     if folding >= LEAST_SHARE * inside.wall_s:
         cause = "constant folding: XLA computes what depends on no argument"
         advice = "compute it before with NumPy, or from an argument"
-        folded = independent(opened(jaxpr))
+        inner = opened(jaxpr).jaxpr
+        folded = [*independent(inner, {*inner.constvars}, deep=True)]
         line = _line(max(folded, key=elements)) if folded else ""
         yield TriableRemedy(Remedy(cause, line, advice, folding), computed_before)
     for name, advice in _KERNELS.items():
@@ -187,7 +188,7 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     jaxpr = opened(jaxpr)
     inner = jaxpr.jaxpr
     known = Values(zip(inner.constvars, jaxpr.consts, strict=True))
-    before = independent(jaxpr)
+    before = [*independent(inner, {*inner.constvars})]
     known.run(before)
     done = set(map(id, before))
     left = [one for one in inner.eqns if id(one) not in done]
@@ -203,17 +204,21 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
 
 
-def independent(jaxpr: Any) -> list[Any]:
-    """Return the equations of a `ClosedJaxpr` that XLA can fold: from no argument."""
-    known = set(jaxpr.jaxpr.constvars)
-    found = []
-    for one in jaxpr.jaxpr.eqns:
-        inputs = [var for var in one.invars if not isinstance(var, Literal)]
+def independent(jaxpr: Any, known: set[Any], deep: bool = False) -> Iterator[Any]:
+    """Yield the equations of a `Jaxpr` that XLA can fold: from what is `known`, and no argument.
+
+    With `deep` those as well that stand in functions called with arguments beside what is known.
+    """
+    for one in jaxpr.eqns:
         folds = not one.effects and one.primitive.name not in _CALLS_OUT
-        if folds and all(var in known for var in inputs):
+        given = [isinstance(var, Literal) or var in known for var in one.invars]
+        if folds and all(given):
             known.update(one.outvars)
-            found.append(one)
-    return found
+            yield one
+        elif deep and one.primitive.name in CALLS:
+            inner = one.params["jaxpr"].jaxpr
+            inside = {var for var, is_given in zip(inner.invars, given, strict=True) if is_given}
+            yield from independent(inner, inside | {*inner.constvars}, deep)
 
 
 def shape(value: Any) -> jax.ShapeDtypeStruct:
