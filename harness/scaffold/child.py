@@ -71,8 +71,14 @@ def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[st
         made = maker()
     except BaseException as error:  # a user's function may even exit
         return {"stage": "inputs", "error": _text(error)}
+    arguments = made if isinstance(made, tuple) else (made,)
+    from harness.declare.inputs import abstract  # as the workload's are checked
+
     try:
-        arguments = made if isinstance(made, tuple) else (made,)
+        abstract(arguments, inputs, any_leaf=True)
+    except Exception as error:
+        return {"stage": "wide", "error": str(error).partition(";")[0]}
+    try:
         if hasattr(function, "lower") and not hasattr(function, "trace"):
             function.lower(*arguments)  # `equinox.filter_jit` takes more than arrays
         else:

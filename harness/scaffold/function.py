@@ -197,6 +197,7 @@ def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
         "key.",
         "inputs": f"--inputs {subject.inputs}: {error}. Expected a function that takes no "
         "argument.",
+        "wide": f"--inputs {error}. Make it so yourself, or enable jax_enable_x64 in its module.",
         "static": f"{here}: jax.jit takes its argument {error} as static: a value that is part of "
         "the program, where --arg is an array. Write a workload of your own with the value as an "
         'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.',

@@ -127,6 +127,7 @@ def test_a_folder_whose_name_would_steer_a_terminal_is_shown_by_its_escapes(tmp_
 
 FIXTURES = """
 import jax.numpy as jnp
+import numpy as np
 
 def make_batch():
     params = {"w": jnp.ones((8, 4)), "b": jnp.zeros(4)}
@@ -134,6 +135,9 @@ def make_batch():
 
 def scale():
     return jnp.ones(3)
+
+def counted():
+    return {"w": jnp.ones((8, 4)), "b": np.arange(4)}, jnp.ones((2, 8))
 
 def loss(params, batch):
     return jnp.sum(batch @ params["w"] + params["b"])
@@ -326,6 +330,9 @@ WRONG = {
     f"{LOSS} --inputs mypackage.models:nothing": "has no attribute 'nothing'. Expected a function",
     f"{LOSS} --inputs mypackage.fixtures:loss": "missing 2 required positional arguments",
     f"{LOSS} --inputs mypackage.fixtures:scale": "traced with what mypackage.fixtures:scale retur",
+    f"{LOSS} --inputs mypackage.fixtures:counted": (
+        "fixtures:counted: the input at [0]['b'] has the dtype int64, which JAX would turn into int"
+    ),
     f"{LOSS} --inputs mypackage": "--inputs 'mypackage': expected package.module:function",
     f'{LOSS} --inputs mypackage.fixtures:scale --arg "float32[3]"': "by one of two",
     "--function mypackage.models.predict": "expected package.module:function",
