@@ -17,7 +17,7 @@ from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import Inside, PassBranch, Remedy
 from harness.program.compiler.tree import REST
-from harness.records.units import seconds_text, share_text
+from harness.records.units import counted, seconds_text, share_text
 
 _Branch = TypeVar("_Branch", PassBranch, CallBranch)
 
@@ -57,9 +57,10 @@ def page(label: str, made: BuiltTexts, depth: int | None, least: float) -> Itera
         if depth or stage.wall_s >= least * whole_s:
             yield from _calls(stage, depth, least)
     if least:
+        calls = "--depth 9 Python's calls as a tree, " if python else ""
         yield (
             f"What has less than {100 * least:g} % of its stage, and stages with less of all, are "
-            "left out: --least 0 shows them, --depth 9 Python's calls as a tree, --format json all."
+            f"left out: --least 0 shows them, {calls}--format json all."
         )
 
 
@@ -233,13 +234,13 @@ def _kernels(inside: Inside, least: float) -> Iterator[Part]:
         yield TextTable(pd.DataFrame(rows), left=("operation",), wrapped=("operation",))
     if len(named) > len(shown):
         more = sum(kernel.wall_s for kernel in named[len(shown) :])
-        others = "more kernels" if shown else "named kernels, none of them dear"
-        yield f"{len(named) - len(shown)} {others}: {seconds_text(more)} of wall time."
+        others = counted(len(named) - len(shown), "more kernel" if shown else "named kernel")
+        yield f"{others}: {seconds_text(more)} of wall time."
     unnamed = [kernel.wall_s for kernel in inside.kernels if not kernel.name]
     if unnamed:
         yield (
-            f"{len(unnamed)} kernels that XLA does not name: {seconds_text(sum(unnamed))} of wall "
-            f"time, {seconds_text(max(unnamed))} the longest."
+            f"{counted(len(unnamed), 'kernel')} without a name: {seconds_text(sum(unnamed))} of "
+            f"wall time, {seconds_text(max(unnamed))} the longest."
         )
     lines: dict[str, float] = defaultdict(float)
     for kernel in named:

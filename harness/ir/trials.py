@@ -12,6 +12,7 @@ import jax
 from harness.program.compiler.inside import Remedy
 from harness.program.compiler.remedies import TriableRemedy
 from harness.records.failure import describe
+from harness.watch.jax_names import options_of
 
 ROUNDS = 6
 """Builds of each; see :attr:`harness.program.compiler.inside.Remedy.is_noise`."""
@@ -42,11 +43,7 @@ def try_remedies(
             if isinstance(made, str):
                 remedy.untried = made
                 continue
-            program, shapes = made
-            given = [
-                jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=sharding) for one in shapes
-            ]
-            programs.append((remedy, jax.jit(program).trace(*given)))
+            programs.append((remedy, traced_as(traced, *made, sharding)))
         except Exception as error:  # whatever JAX says of it
             remedy.untried = f"JAX does not trace it: {describe(error)}"
     before = [first_s] if first_s > MOST_S else []
@@ -67,6 +64,13 @@ def try_remedies(
                 continue
             remedy.untried, remedy.before_s = "", before[:]
             remedy.saved_s = median(before) - median(remedy.after_s)
+
+
+def traced_as(traced: Any, program: Any, shapes: Sequence[Any], sharding: Any) -> Any:
+    """Trace another program, to be compiled with the compiler options of a first one."""
+    options = dict(options_of(traced).get("compiler_options_kvs", ()))
+    given = [jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=sharding) for one in shapes]
+    return jax.jit(program, compiler_options=options).trace(*given)
 
 
 def _took_s(traced: Any) -> float:

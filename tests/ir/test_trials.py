@@ -13,6 +13,7 @@ from harness.ir import trials
 from harness.ir.trials import ROUNDS, try_remedies
 from harness.program.compiler.inside import Inside, PassBranch, Remedy
 from harness.program.compiler.remedies import TriableRemedy, constants_as_arguments, rolled
+from harness.watch.jax_names import options_of
 
 BIG = np.random.default_rng(0).random(2**18, np.float32)
 LOWERS = "/jax/core/compile/jaxpr_to_mlir_module_duration"
@@ -38,6 +39,14 @@ def test_the_program_is_lowered_and_compiled_anew_as_it_is_and_with_the_remedy()
     assert len(steps) == 1 + 2 * ROUNDS
     assert len(remedy.before_s) == len(remedy.after_s) == ROUNDS
     assert remedy.untried == ""
+
+
+def test_the_other_program_has_the_compiler_options_of_the_first():
+    options = {"xla_cpu_enable_fast_min_max": True}
+    jitted = jax.jit(function, compiler_options=options)
+    traced = jitted.trace(jax.ShapeDtypeStruct((), "float32"))
+    other = trials.traced_as(traced, *constants_as_arguments(traced.jaxpr), None)
+    assert dict(options_of(other)["compiler_options_kvs"]) == options
 
 
 def test_a_long_compile_is_not_repeated_and_its_first_one_counts(monkeypatch):

@@ -12,6 +12,7 @@ remedy was tried, it says what that saved, and whether that is what was predicte
 import inspect
 import json
 from collections import defaultdict
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from tests.sweeps import SUITES
 FOLDER = SUITES / "planted"
 
 NEAR = 0.2
-"""A remedy's prediction is right where it differs by no more of what was saved."""
+"""A remedy's prediction is right where its share of the compile differs by no more of the other."""
 
 
 def main() -> None:
@@ -44,10 +45,12 @@ def main() -> None:
                     continue
                 known = msgspec.convert(remedy, Remedy)
                 tried.append(known.worth_s(told["wall_s"]) > 0)
-                said = f"{told['wall_s']:.3f} s, {remedy['saved_s']:.3f} s saved"
-                if remedy["cost_s"] is not None:
-                    predicted.append(remedy["cost_s"] / remedy["saved_s"])
-                    said += f", {remedy['cost_s']:.3f} s predicted"
+                saved = known.saved_s / median(known.before_s)
+                said = f"{median(known.before_s):.3f} s, {saved:.0%} saved"
+                if known.cost_s is not None:
+                    predicted.append(known.cost_s / told["wall_s"] / saved)
+                    said += f", {known.cost_s / told['wall_s']:.0%} predicted"
+                said += ", within the noise" * known.is_noise
                 print(f"  {one.__name__} {target}: {said}: {remedy['cause']}")
             if target != "cpu":
                 continue
