@@ -106,7 +106,9 @@ def _saved(remedy: Remedy) -> str:
         differ = "less" if remedy.saved_s > 0 else "more"
         return f": {saved} {differ}, which is within the noise of {builds}"
     share = share_text(abs(remedy.saved_s), median(remedy.before_s))
-    return f": it {'saves' if remedy.saved_s > 0 else 'costs'} {saved} ({share}), in {builds}"
+    if remedy.saved_s < 0:
+        return f", as the harness writes it: it costs {saved} ({share}), in {builds}"
+    return f": it saves {saved} ({share}), in {builds}"
 
 
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:

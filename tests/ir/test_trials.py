@@ -80,7 +80,11 @@ def test_what_is_not_tried_says_why_and_the_others_are_tried():
         ([2.0, 2.2, 2.1, 2.0], [1.0, 2.1, 1.0, 1.2], "is within the noise of 4 builds each"),
         ([2.0, 2.2, 2.1, 2.0], [1.0, 2.0, 1.0, 1.2], "is within the noise of 4 builds each"),
         ([1.5, 2.2, 2.1, 2.0], [1.0, 1.9, 1.0, 1.2], "tried: it saves 950 ms of lower and compile"),
-        ([1.0, 1.1, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0], "tried: it costs 1.0 s of lower and compile"),
+        (
+            [1.0, 1.1, 1.0, 1.0],
+            [2.0, 2.0, 2.0, 2.0],
+            "writes it: it costs 1.0 s of lower and compile",
+        ),
         ([200.0], [10.0], "in one build each, which says nothing of noise"),
     ],
 )

@@ -68,6 +68,37 @@ def test_layers_are_rolled_into_scans_with_the_same_results(function):
     assert len(named) < 0.5 * len(primitives(function, X, layers))
 
 
+@pytest.mark.parametrize("inner", [lambda x: x, jax.checkpoint])
+def test_what_turns_leave_for_the_gradient_stays_one_array(inner):
+    once = inner(lambda x: jnp.sin(jnp.cos(x) * x[::-1]))
+
+    def function(x):
+        def loss(x):
+            for _ in range(12):
+                x = once(x)
+            return x.sum()
+
+        return jax.grad(loss)(x)
+
+    program, _ = rolled(jax.jit(function).trace(X).jaxpr)
+    assert "stack" not in (named := primitives(program, X))
+    assert named.count("slice") + named.count("concatenate") < 10
+    made = np.asarray(jax.jit(program)(X)[0])
+    assert made == pytest.approx(np.asarray(function(X)), rel=1e-4, abs=1e-5)
+
+
+def test_the_last_turn_is_given_alone_and_all_turns_as_one_array():
+    def function(x, with_all):
+        made = []
+        for number in range(12):
+            made.append(x := jnp.sin(x) * number)
+        return made if with_all else made[-1]
+
+    for with_all, size in ((False, (4, 8)), (True, (12, 4, 8))):
+        program, shapes = rolled(jax.jit(function, static_argnums=1).trace(X, with_all).jaxpr)
+        assert [one.shape for one in jax.eval_shape(program, *shapes)] == [size]
+
+
 def test_parts_of_one_array_are_taken_from_it_as_a_whole():
     def indexed(x, layers):
         for number in range(12):

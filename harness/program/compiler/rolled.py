@@ -53,6 +53,8 @@ class Part(NamedTuple):
 
     whole: Any
     turn: int
+    value: Any = None
+    """Of the last turn, which the loop gives by itself."""
 
 
 def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
@@ -104,6 +106,8 @@ class Values(dict[Any, Any]):
         if isinstance(var, Literal):
             return var.val
         value = self[var]
+        if isinstance(value, Part) and value.value is not None:
+            return value.value
         if isinstance(value, Part):
             return jax.lax.index_in_dim(value.whole, value.turn, keepdims=False)
         return value
@@ -142,37 +146,54 @@ class Values(dict[Any, Any]):
         for (number, at), whole in zip(places, made, strict=True):
             for turn in range(loop.turns):
                 one = equations[loop.start + turn * loop.period + number]
-                self[one.outvars[at]] = Part(whole, turn)
-            if (number, at) in ends:
-                self[one.outvars[at]] = ends[number, at]
+                value = ends.get((number, at)) if turn == loop.turns - 1 else None
+                self[one.outvars[at]] = Part(whole, turn, value)
 
     def stack(self, each: Sequence[Any]) -> Any:
         """Return what each turn has its own of as one array."""
         if all(isinstance(var, Literal) for var in each):
             return np.array([var.val for var in each], each[0].aval.dtype)
-        values = [None if isinstance(var, Literal) else self[var] for var in each]
-        parts = [value for value in values if isinstance(value, Part)]
-        if len(parts) == len(each) and all(part.whole is parts[0].whole for part in parts):
-            turns = [part.turn for part in parts]
-            low, high = min(turns), max(turns)
-            own = jax.lax.slice_in_dim(parts[0].whole, low, high + 1)
-            if turns == [*range(low, high + 1)]:
-                return own
-            if turns == [*range(high, low - 1, -1)]:
-                return jax.lax.rev(own, (0,))
-        return jnp.stack([jnp.asarray(self.read(var), var.aval.dtype) for var in each])
+        runs: list[list[Any]] = []
+        for var in each:
+            value = None if isinstance(var, Literal) else self[var]
+            if not isinstance(value, Part):
+                value = jnp.asarray(self.read(var), var.aval.dtype)
+            if runs and _follows(runs[-1], value):
+                runs[-1].append(value)
+            else:
+                runs.append([value])
+        arrays = [*map(_of_run, runs)]
+        return arrays[0] if len(arrays) == 1 else jnp.concatenate(arrays)
 
     def results(self, outvars: Sequence[Any]) -> list[Any]:
         """Return the program's results; those that are parts of one array as that array."""
-        found, seen = [], set()
-        for var in outvars:
-            value = None if isinstance(var, Literal) else self[var]
-            if not isinstance(value, Part):
-                found.append(self.read(var))
-            elif id(value.whole) not in seen:
-                seen.add(id(value.whole))
-                found.append(value.whole)
-        return found
+        values = [None if isinstance(var, Literal) else self[var] for var in outvars]
+        parts = [one for one in values if isinstance(one, Part) and one.value is None]
+        wholes = {id(one.whole): one.whole for one in parts}
+        alone = [
+            self.read(var)
+            for var, one in zip(outvars, values, strict=True)
+            if not (isinstance(one, Part) and id(one.whole) in wholes)
+        ]
+        return [*alone, *wholes.values()]
+
+
+def _follows(run: Sequence[Any], value: Any) -> bool:
+    """Tell whether a part is the next one of its array, onwards or back, after others."""
+    if not (isinstance(value, Part) and isinstance(run[0], Part) and value.whole is run[0].whole):
+        return False
+    by: int = value.turn - run[-1].turn
+    before: int = run[-1].turn - run[-2].turn if len(run) > 1 else by
+    return by == before and abs(by) == 1
+
+
+def _of_run(run: Sequence[Any]) -> Any:
+    """Return parts of one array, or one other value, as an array of turns."""
+    if not isinstance(run[0], Part):
+        return run[0][None]
+    low, high = sorted((run[0].turn, run[-1].turn))
+    own = jax.lax.slice_in_dim(run[0].whole, low, high + 1)
+    return own if run[0].turn == low else jax.lax.rev(own, (0,))
 
 
 def _views_first(jaxpr: Any) -> list[Any]:
