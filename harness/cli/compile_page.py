@@ -288,8 +288,11 @@ def growth_page(
             yield f"{one.name}: {one.each:,.0f} more for each of {axis}."
     yield Heading("Times")
     yield _grown(times, values, seconds_text)
-    yield Heading("Counts that grow, equal in every run")
+    yield Heading("Counts that grow, equal in every run, what grows most first")
+    counts.sort(key=lambda one: next(iter(one.values.values())) / one.most)
     yield _grown(counts[:MOST_ROWS], values, lambda count: f"{count:,.0f}")
+    if len(counts) > MOST_ROWS:
+        yield f"{len(counts) - MOST_ROWS} more: --format json."
 
 
 def _grown(

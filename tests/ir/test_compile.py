@@ -303,6 +303,11 @@ def test_what_grows_is_told_with_its_power_and_the_lines_that_make_it(harness, t
     assert second.startswith("steps = 2, 4, 8: one compile each")
     tables = [table for table in rest if isinstance(table, TextTable)]
     assert [table.frame.columns[0] for table in tables] == ["what", "what"]
+    grew = [
+        float(row["at 8"].replace(",", "")) / float(row["at 2"].replace(",", ""))
+        for _, row in tables[1].frame.iterrows()
+    ]
+    assert grew == sorted(grew, reverse=True)
 
 
 @pytest.mark.parametrize(
