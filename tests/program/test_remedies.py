@@ -68,6 +68,21 @@ def test_layers_are_rolled_into_scans_with_the_same_results(function):
     assert len(named) < 0.5 * len(primitives(function, X, layers))
 
 
+def test_layers_in_a_function_that_is_called_are_rolled_as_well():
+    called = jax.jit(forward)
+
+    def function(x, layers):
+        x = x + 1
+        return jax.grad(lambda w: (called(x, w) ** 2).sum())(layers)
+
+    program, shapes = rolled(jax.jit(function).trace(X, list(LAYERS)).jaxpr)
+    each = {(4, 8): X, (8, 8): LAYERS[0], (11, 8, 8): LAYERS[1:], (12, 8, 8): LAYERS}
+    given = [each[one.shape] for one in shapes]
+    expected = sorted_values(function(X, list(LAYERS)))
+    assert sorted_values(jax.jit(program)(*given)) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    assert "scan" in primitives(program, *given)
+
+
 @pytest.mark.parametrize("inner", [lambda x: x, jax.checkpoint])
 def test_what_turns_leave_for_the_gradient_stays_one_array(inner):
     once = inner(lambda x: jnp.sin(jnp.cos(x) * x[::-1]))

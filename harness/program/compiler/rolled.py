@@ -12,15 +12,19 @@ import numpy as np
 from jax.extend.core import Literal
 
 from harness.program.compiler.loops import LEAST_TURNS
-from harness.program.jaxpr import bound, nested, opened
+from harness.program.jaxpr import CALLS, bound, nested, opened
+from harness.program.jaxpr import equations as count
 
 LEAST_SHARE = 0.02
 """Of the program's equations, that a loop must cover."""
 
+LARGE_SHARE = 0.1
+"""Of the program's equations, in a function that is put in place of its call."""
+
 MOST_PERIOD = 5_000
 """Equations of one turn."""
 
-_UNEQUAL = "no equal turns follow one another in the program's outermost equations"
+_UNEQUAL = "no equal turns follow one another in it"
 _TAKES_MORE = "a turn takes more than what the turn before it made and what is its own"
 
 _VIEWS = ("slice", "squeeze")
@@ -68,7 +72,7 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
     Args:
         jaxpr: a `ClosedJaxpr`.
     """
-    jaxpr = opened(jaxpr)
+    jaxpr = _inlined(opened(jaxpr))
     equations = _views_first(jaxpr)
     least = len(equations) * LEAST_SHARE
     loops = [*_loops(equations, 0, len(equations), least)]
@@ -194,6 +198,29 @@ def _of_run(run: Sequence[Any]) -> Any:
     low, high = sorted((run[0].turn, run[-1].turn))
     own = jax.lax.slice_in_dim(run[0].whole, low, high + 1)
     return own if run[0].turn == low else jax.lax.rev(own, (0,))
+
+
+def _inlined(jaxpr: Any) -> Any:
+    """Return a `ClosedJaxpr` in place of which much of it stands in functions that it calls."""
+    least = LARGE_SHARE * count(jaxpr)
+
+    def is_large(one: Any) -> bool:
+        return one.primitive.name in CALLS and count(one.params["jaxpr"]) >= least
+
+    def run(inner: Any, arguments: Sequence[Any]) -> list[Any]:
+        values = Values(zip(inner.jaxpr.constvars, inner.consts, strict=True))
+        values.update(zip(inner.jaxpr.invars, arguments, strict=True))
+        for one in inner.jaxpr.eqns:
+            if is_large(one):
+                made = run(one.params["jaxpr"], [*map(values.read, one.invars)])
+                values.update(zip(one.outvars, made, strict=True))
+            else:
+                values.run([one])
+        return [*map(values.read, inner.jaxpr.outvars)]
+
+    if not any(map(is_large, jaxpr.jaxpr.eqns)):
+        return jaxpr
+    return jax.make_jaxpr(lambda *arguments: run(jaxpr, arguments))(*jaxpr.in_avals)
 
 
 def _views_first(jaxpr: Any) -> list[Any]:
