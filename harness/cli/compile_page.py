@@ -27,7 +27,6 @@ MOST_ROWS = 10
 MOST_FAST = 3
 """Of what grows faster than the axis, so many are told in words."""
 
-
 DEPTH = 6
 """Levels of XLA's tree, where none are asked for."""
 
