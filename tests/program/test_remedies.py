@@ -114,6 +114,19 @@ def test_the_last_turn_is_given_alone_and_all_turns_as_one_array():
         assert [one.shape for one in jax.eval_shape(program, *shapes)] == [size]
 
 
+def test_a_loop_over_what_the_program_has_split_is_rolled():
+    def function(key, x):
+        for own in jax.random.split(key, 12):
+            x = jnp.tanh(x + jax.random.normal(own, x.shape))
+        return x
+
+    key = jax.random.key(0)
+    program, _ = rolled(jax.jit(function).trace(key, X).jaxpr)
+    [made] = jax.jit(program)(key, X)
+    assert np.asarray(made) == pytest.approx(np.asarray(function(key, X)), rel=1e-4, abs=1e-5)
+    assert "scan" in primitives(program, key, X)
+
+
 def test_parts_of_one_array_are_taken_from_it_as_a_whole():
     def indexed(x, layers):
         for number in range(12):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -224,15 +225,22 @@ def _inlined(jaxpr: Any) -> Any:
 
 
 def _views_first(jaxpr: Any) -> list[Any]:
-    """Return the equations; those that only take parts of arguments before all others."""
-    given = {*jaxpr.jaxpr.invars, *jaxpr.jaxpr.constvars}
-    first: list[Any] = []
+    """Return the equations; those that only take parts of an array where that is made."""
+    views: dict[Any, list[Any]] = defaultdict(list)
     others: list[Any] = []
     for one in jaxpr.jaxpr.eqns:
-        is_view = one.primitive.name in _VIEWS and one.invars[0] in given
-        (first if is_view else others).append(one)
-        given.update(one.outvars if is_view else ())
-    return first + others
+        is_view = one.primitive.name in _VIEWS and not isinstance(one.invars[0], Literal)
+        (views[one.invars[0]] if is_view else others).append(one)
+
+    def of(made: Sequence[Any]) -> Iterator[Any]:
+        for view in (each for var in made for each in views[var]):
+            yield view
+            yield from of(view.outvars)
+
+    found = [*of([*jaxpr.jaxpr.invars, *jaxpr.jaxpr.constvars])]
+    for one in others:
+        found += [one, *of(one.outvars)]
+    return found
 
 
 def _loops(equations: Sequence[Any], start: int, stop: int, least: float) -> Iterator[Loop]:
