@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+from harness.watch import jax_names
+
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Return what was found: `error` and the `stage` it happened at, or which `tries` trace.
@@ -33,8 +35,6 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         return {"stage": "attribute", "error": _text(error)}
     if not callable(found):
         return {"stage": "callable", "error": f"it is of type {type(found).__name__}"}
-    from harness.watch import jax_names  # what is wrong so far is told without waiting for it
-
     jax = jax_names.public()
     backend = bool(jax_names.bridge().backends_are_initialized())
     if question["inputs"]:
@@ -71,9 +71,9 @@ def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[st
         made = maker()
     except BaseException as error:  # a user's function may even exit
         return {"stage": "inputs", "error": _text(error)}
-    arguments = made if isinstance(made, tuple) else (made,)
-    from harness.declare.inputs import abstract  # as the workload's are checked
+    from harness.declare.inputs import abstract  # it imports JAX
 
+    arguments = made if isinstance(made, tuple) else (made,)
     try:
         abstract(arguments, inputs, any_leaf=True)
     except Exception as error:

@@ -33,8 +33,15 @@ def tried(*variants, first_s=0.0, function=function):
 
 def test_the_program_is_lowered_and_compiled_anew_as_it_is_and_with_the_remedy():
     heard = []
-    jax.monitoring.register_event_duration_secs_listener(lambda name, *_, **__: heard.append(name))
-    [remedy], steps = tried(constants_as_arguments)
+
+    def hear(name, *_, **__):
+        heard.append(name)
+
+    jax.monitoring.register_event_duration_secs_listener(hear)
+    try:
+        [remedy], steps = tried(constants_as_arguments)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(hear)
     assert heard.count(LOWERS) == heard.count(COMPILES) == 2 * ROUNDS
     assert len(steps) == 1 + 2 * ROUNDS
     assert len(remedy.before_s) == len(remedy.after_s) == ROUNDS
