@@ -149,10 +149,13 @@ class Popen(_Popen):
     def _internal_poll(self, *values, **named):
         if self._connection is None:
             return super()._internal_poll(*values, **named)
-        if self.returncode is None:
-            pid, status = self._try_wait(os.WNOHANG)
-            if pid == self.pid:
-                self._handle_exitstatus(status)
+        if self.returncode is None and self._waitpid_lock.acquire(False):  # no thread waits
+            try:
+                pid, status = self._try_wait(os.WNOHANG)
+                if pid == self.pid:
+                    self._handle_exitstatus(status)
+            finally:
+                self._waitpid_lock.release()
         return self.returncode
 
 

@@ -23,38 +23,37 @@ import psutil
 from harness.engine.containment import end_with_parent
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-_HEARD = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD}
+
+_HEARING_S = 0.25
+"""A signal that comes just before a wait is heard after it; a wait without end would lose it."""
 
 
 def main(command: list[str]) -> int:
     """Run the command to its end, or the caller's; return its exit code."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # or one that comes just before a wait is lost
-    for one in _HEARD:
-        signal.signal(one, lambda number, frame: None)  # what is ignored here, the command hears
-    if sys.platform == "linux":
+    on_linux = sys.platform == "linux"
+    if on_linux:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    early: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: early.append(number))
     running = subprocess.Popen(  # before there is a thread
         command,
         stdin=subprocess.DEVNULL,
-        preexec_fn=functools.partial(_in_command, os.getpid()),
+        preexec_fn=functools.partial(end_with_parent, os.getpid()) if on_linux else None,
         process_group=0,
     )
+    signal.signal(signal.SIGINT, lambda number, frame: running.send_signal(number))
+    for number in early:
+        running.send_signal(number)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, frame: running.kill())
     threading.Thread(target=_follow_caller, args=[running], daemon=True).start()
-    while running.poll() is None:
-        number = signal.sigwait(_HEARD)
-        if number == signal.SIGINT:
-            running.send_signal(number)
-        elif number != signal.SIGCHLD:
-            running.kill()
+    waiting = threading.Thread(target=running.wait, daemon=True)
+    waiting.start()
+    while waiting.is_alive():
+        waiting.join(_HEARING_S)
     code = running.returncode
     _kill_children()
     return code if code >= 0 else 128 - code
-
-
-def _in_command(keeper: int) -> None:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
-    if sys.platform == "linux":
-        end_with_parent(keeper)
 
 
 def _follow_caller(running: subprocess.Popen[bytes]) -> None:
