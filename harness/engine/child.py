@@ -202,8 +202,7 @@ class Child:
                     break  # a grandchild may hold the pipes open for ever
         while self.code is None:  # it may have closed its files before it ended
             with contextlib.suppress(subprocess.TimeoutExpired):
-                code = self._process.wait(POLL_S)
-                self.code = 128 - code if self.kept and code > 128 else code
+                self._ended(self._process.wait(POLL_S))
                 return
             watch()
 
@@ -248,8 +247,11 @@ class Child:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
-        self.code = self._process.wait()
+        self._ended(self._process.wait())
         containment.end_started(self.mark, [self._parent.child.pid] if self._parent else [])
+
+    def _ended(self, code: int) -> None:
+        self.code = 128 - code if self.kept and code > 128 else code
 
     def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

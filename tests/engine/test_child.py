@@ -88,6 +88,12 @@ except KeyboardInterrupt:
     assert (file.read_text(), child.code) == ("ended", 7)
 
 
+def test_a_kept_command_that_a_signal_kills_says_which():
+    with Child(python("import os; os.kill(os.getpid(), 15)"), kept=True) as child:
+        assert child.wait() == -signal.SIGTERM
+    assert child.how == "killed by SIGTERM"
+
+
 SPREADS = """
 import os, subprocess, sys, time
 sleeping = [sys.executable, "-c", "import time; time.sleep(600)"]
