@@ -195,6 +195,7 @@ def test_the_captured_components_give_jaxs_key_and_rates_are_shown_by_both_numbe
     assert found.saved_s == pytest.approx(written.compile_s - hit.load_s)
     assert found.by_seconds.numerator == pytest.approx(written.compile_s)
     rows = frame(events)
+    assert str(rows["at"].dt.tz) == "UTC"
     assert len(rows) == len(events)
     assert rows.saved_s.sum() == pytest.approx(found.saved_s)
 
