@@ -64,16 +64,17 @@ cache stats: «nowhere»
 cache explain: «a.jsonl» b.jsonl
 cache ledger: «a.jsonl»
 cache report: «runs»
+profile show: «nowhere»
+profile check: «nowhere» --budget b.toml
+profile report: «nowhere»
+profile try: «nowhere»
+profile diff: «nowhere» other
 """,
     4: """
 run: --results «asv.conf.json»
 show: --results «asv.conf.json»
+profile show: «benchmarks»
 : history => results ; baselines => results
-profile show: «folder»
-profile check: «folder» --budget b.toml
-profile report: «folder»
-profile try: «folder»
-profile diff: «folder» other
 ir: Scale -o «/proc/nowhere»/x.txt
 """,
     5: """

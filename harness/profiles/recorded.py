@@ -156,11 +156,12 @@ def read(folder: Path | str) -> Recorded:
         folder: what `harness profile -o FOLDER` or `harness.profile(folder)` wrote.
 
     Raises:
-        ProfileError: if there is none.
+        UsageError: there is no such folder.
+        ProfileError: it holds no profile.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise ProfileError(
+        raise UsageError(
             f"{folder} is no folder. A profile is the folder that `harness profile -o FOLDER -- "
             "python program.py` wrote."
         )

@@ -222,7 +222,7 @@ def test_show_writes_files(recorded, tmp_path):
     ("folder", "words", "error", "text"),
     [
         (".", (), ProfileError, "holds no profile"),
-        ("x", (), ProfileError, "is no folder"),
+        ("x", (), UsageError, "is no folder"),
         (".", ("--format", "csv"), UsageError, "name one with --table"),
     ],
 )

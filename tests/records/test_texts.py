@@ -45,6 +45,7 @@ from harness.records.units import (
         (ratio_text, {1.2749: "1.27×", math.nan: "–"}),
         (some, {("abc", 2): "a, b and 1 more", ("abc", 3): "a, b, c"}),
         (counted, {(1, "build"): "1 build", (2000, "build"): "2,000 builds"}),
+        (counted, {(1, "entry"): "1 entry", (0, "entry"): "0 entries"}),
         (
             ago,
             {-5: "5 s ahead", -0.5: "0 s ago", 119: "119 s ago", 7200: "2 h ago", 3e5: "3 d ago"},

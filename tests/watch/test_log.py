@@ -17,7 +17,7 @@ from hypothesis import strategies as some
 
 import harness
 from harness.cache import ledger
-from harness.errors import ProfileError
+from harness.errors import ProfileError, UsageError
 from harness.profiles.figures import damage
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
@@ -275,7 +275,7 @@ def test_a_folder_without_a_profile_is_said(tmp_path):
         harness.load_profile(tmp_path)
     (tmp_path / "file").write_text("")
     for name in ("file", "nowhere"):
-        with pytest.raises(ProfileError, match="is no folder"):
+        with pytest.raises(UsageError, match="is no folder"):
             harness.load_profile(tmp_path / name)
 
 

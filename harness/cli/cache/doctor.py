@@ -25,6 +25,7 @@ from harness.cli.options import CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
+from harness.records.units import counted
 from harness.targets.host import installed
 
 PER_KIND = 10
@@ -116,7 +117,7 @@ def doctor(
             after = diagnose(seen)
     young = sum(not finding.settled for finding in after.findings)
     but = f" but for {young} entries that are not proven bad yet" if young else ""
-    answer = f"{place.where}: {len(seen.entries)} entries, {after.state}{but}."
+    answer = f"{place.where}: {counted(len(seen.entries), 'entry')}, {after.state}{but}."
     parts: list[Part] = [Heading(answer), *_findings(before), cost_line]
     parts += [_loads_line(loads, len(seen.entries)) if loads else ""]
     parts += _moved_lines(moved, place.where) if moved else ()

@@ -18,7 +18,7 @@ from harness.cli.output import Heading, Output, Part, TextTable
 from harness.errors import UsageError
 from harness.frame.frame import rows_of
 from harness.records.printable import printable
-from harness.records.units import ago, size_text, some
+from harness.records.units import ago, counted, size_text, some
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
     "size": lambda entry: -entry.size_bytes,
@@ -213,7 +213,7 @@ def _groups(seen: Survey, groups: dict[str, list[dict[str, Any]]]) -> Iterator[P
     )
     capped = "used with a size cap" if seen.capped else "no size cap"
     yield (
-        f"{seen.directory}: {entries} entries, {size_text(size_bytes)}, {capped}; "
+        f"{seen.directory}: {counted(entries, 'entry')}, {size_text(size_bytes)}, {capped}; "
         f"compiling them took at least {whole_s} s."
     )
     for by, rows in groups.items():

@@ -18,7 +18,7 @@ from harness.cli.options import Argument, CacheDirectory, Option
 from harness.cli.output import Output, check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.records.printable import printable
-from harness.records.units import seconds_text, size_text, some
+from harness.records.units import counted, seconds_text, size_text, some
 from harness.targets.host import installed
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
@@ -140,7 +140,7 @@ def _packed_lines(manifest: Manifest, file: Path) -> Iterator[str]:
 
 def _unpacked_lines(found: Unpacked, directory: str) -> Iterator[str]:
     there = f", {len(found.there)} were there already" if found.there else ""
-    yield f"{directory}: {len(found.written)} entries written{there}."
+    yield f"{directory}: {counted(len(found.written), 'entry')} written{there}."
     yield from _left_out_lines(found.left_out)
 
 
