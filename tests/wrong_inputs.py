@@ -57,7 +57,6 @@ fsck: «asv.conf.json» ; «nowhere»
 nightly: --jax «newst» ; --without «everything» ; --config «nowhere.json» ; --night «a/b»
 init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «tiny»:f --arg 'float32[3]'
 init: «asv.conf.json»
-cache unpack: «asv.conf.json» cache
 profile check: folder => --budget
 cache inspect: «nowhere»
 cache stats: «nowhere»
@@ -74,6 +73,7 @@ profile diff: «nowhere» other
 run: --results «asv.conf.json»
 show: --results «asv.conf.json»
 profile show: «benchmarks»
+cache unpack: «asv.conf.json» cache
 : history => results ; baselines => results
 ir: Scale -o «/proc/nowhere»/x.txt
 """,
