@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import pytest
 
 from harness.program.compiler import recording
-from harness.program.compiler.inside import SourceLine, inside, source_lines
+from harness.program.compiler.inside import Inside, PassBranch, SourceLine, inside, source_lines
 from harness.program.compiler.recording import Untraceable
+from harness.program.compiler.times import compile_times
 from harness.program.compiler.tree import (
     AUTOTUNING,
     CUBIN,
@@ -192,3 +193,14 @@ ENTRY %main (x: f32[8]) -> f32[8] {
 )
 def test_the_line_of_an_instruction_is_the_users_innermost(text, name, place):
     assert source_lines(text).get(name) == place
+
+
+def test_a_pass_that_runs_in_several_places_is_kept_once_with_its_sums():
+    fusion = PassBranch("fusion", "fusion", 2, 0.2, 0.2, 0.3)
+    pipeline = PassBranch(
+        "again", "rest", 1, 0.3, 0.1, 0.3, [PassBranch("fusion", "fusion", 3, 0.2, 0.2, 0.2)]
+    )
+    tree = PassBranch("compile", "rest", 1, 1.0, 0.5, 1.0, [fusion, pipeline])
+    kept = compile_times(Inside(1.0, 1.0, 0.0, [], tree, [], {})).passes
+    (one,) = (each for each in kept if each.name == "fusion")
+    assert (one.count, one.wall_s, one.threads_s) == (5, 0.4, 0.5)

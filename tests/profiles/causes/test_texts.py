@@ -249,6 +249,12 @@ def test_a_layout_of_what_jaxs_own_function_was_given_is_named():
     both = (given(n, leaf=replace(X, layout=text)) for n, text in enumerate(("", "{0,1}"), 1))
     _, found = causes(LOOP, [(5, one, 1) for one in both], "lower", "compile")
     assert "is built for each layout: `x` was the usual order, now {0,1}." in found.sentence
+    both = (
+        given(n, leaf=replace(X, sharding=f"SingleDeviceSharding() on cpu:{n}", committed=True))
+        for n in (1, 2)
+    )
+    _, found = causes(LOOP, [(5, one, 1) for one in both], "lower", "compile")
+    assert "is built for each device: `x` was " in found.sentence
 
 
 @pytest.mark.parametrize(
