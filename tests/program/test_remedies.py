@@ -229,6 +229,13 @@ def loop(*xs):
     return x
 
 
+def growing(*xs):
+    x = xs[0]
+    for _ in range(10):
+        x = jnp.concatenate([x, jnp.sin(x) * 2])
+    return x
+
+
 def with_sums(*xs):
     x = xs[0]
     for _ in range(10):
@@ -261,6 +268,7 @@ def inside(kernels=(), folding_s=0.0):
         (with_sums, 2, "60 of 60 equations stand there 10 times over"),
         (two_layers, 0, None),
         (loop, 2, "40 of 40 equations stand there 20 times over"),
+        (growing, 2, "30 of 30 equations stand there 10 times over, of other shapes"),
         (unrolled, 1, "a scan is unrolled by 16"),
         (sort, 1, "a sort of 12 arrays by 10 of them"),
     ],
