@@ -177,7 +177,7 @@ def test_the_command_exits_with_1_over_the_budget_and_0_within(tmp_path):
         ("seen", 2),
         ("seen --budget budgets.toml --write budgets.toml", 2),
         ("seen --budget budgets.toml --force", 2),
-        ("none --budget budgets.toml", 4),
+        ("none --budget budgets.toml", 2),
     ],
 )
 def test_the_command_refuses_what_makes_no_sense(tmp_path, monkeypatch, words, code):
