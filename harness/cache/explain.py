@@ -148,6 +148,7 @@ def _match(
 
 
 _BY_NAME, _NUMBER = 5, 7
+"""The place of the name alone in what :func:`_identities` returns, and how many there are."""
 
 
 def _identities(event: Event, run: Requests) -> tuple[Any, ...]:

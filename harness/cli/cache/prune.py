@@ -88,7 +88,10 @@ def prune(
     folder = local_path(place, "prune")
     seen = survey(place)
     if keep and seen.entries and kept.isdisjoint(entry.name for entry in seen.entries):
-        raise UsageError("--keep would keep nothing: its ledgers name none of the entries here.")
+        raise UsageError(
+            "--keep would keep nothing: its ledgers name none of the entries here. Give those of "
+            "runs that used this directory, or leave --keep out."
+        )
     going = superfluous(seen)
     moved = removal.remove(folder, going) if yes else None
     parts = _page(seen, going, moved)
