@@ -99,14 +99,19 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
     return explained + [_alone(event, b, a, is_first=True) for event in rest]
 
 
+def changed_settings(a: Requests, b: Requests) -> Causes:
+    """Say which of JAX's settings were others in the second run, by the first request of each."""
+    both = a.events and b.events
+    return RequestPair(a.events[0], b.events[0], a, b).changed_settings() if both else ()
+
+
 def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Explained:
     """Explain a module of one run, for which the other has no key."""
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
     which, without = ("first", "second") if is_first else ("second", "first")
     said = f"Compiled in the {which} run only: the other has no more of its name and types"
-    if other.events and not is_first:
-        pair = RequestPair(other.events[0], run.events[0], other, run)
-        said = "; ".join((said, *pair.changed_settings()))
+    if not is_first:
+        said = "; ".join((said, *changed_settings(other, run)))
     said = _no_cache(without, asked) if asked else f"{said}."
     if is_first:
         return Explained(event.module, "only in A", said, a=event, b=asked)

@@ -32,6 +32,7 @@ from harness.records import environment
 from harness.records.git import commit_of
 from harness.records.schema import Record
 from harness.records.store import store_path
+from harness.records.units import counted
 from harness.stages import sampling
 from harness.stages.scenarios import registry as scenarios
 
@@ -256,14 +257,14 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     if outcome.wide:
         some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
         yield (
-            f"{len(outcome.wide)} case(s) reached the limit of processes with an interval still "
-            f"wider than 5 %: {some}"
+            f"Still wider than 5 % at the limit of processes: the intervals of "
+            f"{counted(len(outcome.wide), 'case')}: {some}"
         )
     if not fleet:
         yield f"Records: {context.store.path}"
         return
     if outcome.retried:
-        yield f"{len(outcome.retried)} record(s) had to be begun more than once:"
+        yield f"{counted(len(outcome.retried), 'record')} had to be begun more than once:"
     for record in outcome.retried[:MOST_RETRIED]:
         axes = " ".join(f"{name}={value}" for name, value in record.axes.items())
         process = record.replicate.rpartition("#")[2]
@@ -273,7 +274,7 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     for name, reason in outcome.aside.items():
         yield f"{name} {reason}. What it had measured was measured again on others."
     machines = sorted({record.machine for record in outcome.records})
-    yield f"{len(machines)} machine(s): {', '.join(machines)}"
+    yield f"{counted(len(machines), 'machine')}: {', '.join(machines)}"
     yield from sorted(
         {
             f"Records: {store_path(context.results, r.machine, r.commit, r.env, r.night)}"

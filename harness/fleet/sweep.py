@@ -22,6 +22,7 @@ from harness.fleet.order import Order, Result, pack
 from harness.fleet.tasks import HostLoops, Queue, Takers, Task, Team
 from harness.fleet.workers import Attempt, Pool, Worker, Workers, gone, said
 from harness.records.schema import decode
+from harness.records.units import counted
 
 LOOK_S = 1.0
 """How often the list of workers is looked at."""
@@ -188,10 +189,10 @@ class _Sweep(Workers):
             f"{self.context.results / 'placement.json'}."
         )
         return (
-            f"{len(left)} group(s) of cases on {', '.join(sorted({t.target for t in left}))} are "
-            f"not done, and for {hope_s:.0f} s no worker of {self.pool.name} could take any of "
-            f"them.{stays if homes else ''} What arrived is stored. Start workers again and run "
-            "the same command: it resumes."
+            f"Not done: {counted(len(left), 'group')} of cases on "
+            f"{', '.join(sorted({t.target for t in left}))}; for {hope_s:.0f} s no worker of "
+            f"{self.pool.name} could take any of them.{stays if homes else ''} "
+            "What arrived is stored. Start workers again and run the same command: it resumes."
         )
 
     def _wait(self) -> None:

@@ -34,9 +34,7 @@ def check(frame: pd.DataFrame, function: str, columns: Sequence[str] = ()) -> No
     needed = [*CASE, "stage", "unit", "value", "status", "threads", *columns]
     missing = [name for name in needed if name not in frame.columns]
     if missing:
-        raise UsageError(
-            f"{function} got a frame without the column(s) {', '.join(missing)}. {FROM}"
-        )
+        raise UsageError(f"{function} got a frame without {', '.join(missing)}. {FROM}")
 
 
 def check_axis(frame: pd.DataFrame, axis: str) -> str:

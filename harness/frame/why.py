@@ -17,7 +17,7 @@ from harness.frame.record_cases import NOT_RECORDED
 from harness.frame.tables import case_texts
 from harness.records.git import Commit
 from harness.records.schema import Problems, Record, read_file
-from harness.records.units import some
+from harness.records.units import counted, some
 
 _MEASURED = ("ok", "refused")
 
@@ -198,7 +198,8 @@ def _lines(one: Why, cases: list[str]) -> Iterator[str]:
     changes = f" with uncommitted changes ({one.dirty[:SHORT]})" if one.dirty else ""
     place = "a copy taken when the sweep began" if one.snapshot else "the files where they are"
     yield f"  git       {f'commit {one.commit[:SHORT]}{changes}' if one.commit else 'none'}"
-    yield f"  measured  {place}; {len(one.processes)} process(es) of {len(one.sweeps)} sweep(s)"
+    processes, sweeps = counted(len(one.processes), "process"), counted(len(one.sweeps), "sweep")
+    yield f"  measured  {place}; {processes} of {sweeps}"
     packages = [each for each in one.code if "==" in each.name]
     files = [each for each in one.code if "==" not in each.name]
     yield from _listed("code", files, _MOST_FILES)

@@ -63,8 +63,8 @@ def ratio_text(ratio: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 build`, `2 builds`."""
-    nouns = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else nouns}"
+    nouns = f"{noun[:-1]}ie" if noun.endswith("ry") else f"{noun}e" * noun.endswith("ss") or noun
+    return f"{number:,} {noun if number == 1 else nouns + 's'}"
 
 
 def some(names: Sequence[str], most: int) -> str:

@@ -18,6 +18,7 @@ from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of
 from harness.program.text import fingerprint
 from harness.records.schema import Comparison, StageSamples
+from harness.records.units import counted
 from harness.sides import counting, equivalence, guards, side_process, timing
 from harness.sides.equivalence import WRONG_VALUES, blame
 from harness.sides.side import Side, Unavailable
@@ -209,7 +210,7 @@ class ComparedCase:
         self._reject([f"compilation inside the timed region: {built}"] if built else [])
         self._reject(guards.compiled_inside(compiled, side.compiles()))
         if number := times.unfinished:
-            said = f"{number} result(s) were not done after they were waited for"
+            said = f"not done after they were waited for: {counted(number, 'result')}"
             self._reject([f"missing synchronisation: {said}"])
         for stage in ("latency", "dispatch", "slope"):
             samples = self.samples.setdefault(stage, StageSamples())

@@ -154,6 +154,23 @@ def test_modules_of_one_verdict_are_told_together(runs, says):
     assert f"jit_f, jit_g: jaxlib {version} became 9.9.9: every key is another one." in said
 
 
+def test_a_setting_comes_first_and_the_lines_of_the_dearest_three(runs, says):
+    four = "".join(f"jax.jit(lambda: jax.numpy.ones({n}) * {n})()\n" for n in (3, 4, 5, 6))
+    first, second = (
+        runs(f"import jax\njax.config.update('jax_enable_x64', {wide})\n{four}")
+        for wide in (False, True)
+    )
+    dear = max(second.events, key=lambda event: event.compile_s).module
+    said = says("explain", *files(first, second))
+    _, setting, module, *rest = said.splitlines()
+    assert setting == "Set otherwise in the second run: jax_enable_x64 was False, is True."
+    assert module.startswith(f"{dear}: ")
+    assert rest.count("  computation") == 3
+    assert re.fullmatch(r"The lines of \d more are shown with --all\.", rest[-1])
+    said = says("explain", "--all", *files(first, second)).splitlines()
+    assert said.count("  computation") == len(second.events) > 3
+
+
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [

@@ -45,7 +45,7 @@ def test_it_says_what_ran_what_is_left_out_and_that_the_next_run_reuses_it(proje
     assert max(map(len, lines)) <= 80
     said = {line[2:10].strip(): line[12:] for line in lines if line[2:3].strip()}
     assert said["git"] == "none"
-    assert said["measured"] == "the files where they are; 1 process(es) of 1 sweep(s)"
+    assert said["measured"] == "the files where they are; 1 process of 1 sweep"
     assert said["code"] == "3, as they are here now"
     assert said["left out"] == "process 1, which ran other code: ./benchmarks/helper.py"
     assert said["replaced"] == "earlier processes, which ran other code: ./benchmarks/helper.py"

@@ -100,7 +100,7 @@ def test_each_machine_can_measure_everything_and_the_command_line_says_where(fle
     arguments = ("small.Scale", "--effort", "1x1", "--each-machine", "--night", "each")
     code, out, err = fleet.run(*arguments)
     assert code == 0, err
-    assert "2 machine(s): alpha, beta" in out
+    assert "2 machines: alpha, beta" in out
     assert "Records: results/alpha/records/" in out
     assert "Records: results/beta/records/" in out
     assert "alpha · small.Scale" in err or "beta · small.Scale" in err

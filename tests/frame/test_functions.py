@@ -57,5 +57,5 @@ def test_what_is_no_frame_of_results_is_refused(function):
     name, ask, column, _ = function
     with pytest.raises(UsageError, match=rf"harness\.{name} got a list, expected a frame"):
         ask([])
-    with pytest.raises(UsageError, match=rf"{name} got a frame without the column\(s\) {column}"):
+    with pytest.raises(UsageError, match=rf"{name} got a frame without {column}"):
         ask(measured().drop(columns=column))

@@ -208,7 +208,7 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     assert alone.unknown_s == (0, 1)  # of a compile that took less than one
     lines = "\n".join(lines_of(alone))
     assert "hit rate by seconds: 100.0% (nothing was compiled)" in lines
-    assert "1 hit(s) without a cold figure" in lines
+    assert "1 hit without a cold figure" in lines
     mixed = summarize([hit, dataclasses.replace(written, key="other", compile_s=3.0)])
     assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(lines_of(mixed))
     silent = dataclasses.replace(hit, stored_compile_s=None)
@@ -326,7 +326,7 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path, 
     )
     assert done.returncode == 7, done.stderr
     assert done.stdout.splitlines() == ["[2. 2.] said ['parent']", "[2. 2.]  ['child']"]
-    assert "2 compile requests in 2 process(es)" in done.stderr
+    assert "2 compile requests in 2 processes" in done.stderr
     parent, child = read(tmp_path / "book.jsonl").events
     assert (parent.outcome, child.outcome) == ("written", "hit")
     assert parent.pid != child.pid

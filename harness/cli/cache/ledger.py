@@ -18,6 +18,7 @@ from harness.cli.output import check_writable, console, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced
+from harness.records.units import counted
 from harness.watch import programs
 from harness.watch.ledger_events import reason_text
 
@@ -83,9 +84,13 @@ def ledger(
     lent = [event for path in earlier or () for event in ledgers.read(path).events]
     lent += runs[0].events[:skipped]
     if broken := sum(run.broken_lines for run in runs):
-        notes.print(f"{broken} broken line(s) were left out: a writer was stopped in the middle.")
+        notes.print(
+            f"Left out: {counted(broken, 'broken line')}; a writer was stopped in the middle."
+        )
     if output is not None and (name := programs.signal_of(code)):
         notes.print(f"The program was ended by {name}.", markup=False)
+    if skipped:
+        notes.print(f"{output} held {counted(skipped, 'request')} before; these are added to it.")
     if events:
         lines = lines_of(ledgers.summarize(events, lent))
         print_page(lines, console if output is None else notes)
@@ -110,7 +115,8 @@ def _print_variables(words: list[str], output: Path | None) -> None:
 
 def lines_of(summary: Summary) -> Iterator[str]:
     """Yield a summary as lines of text."""
-    yield f"{summary.requests} compile requests in {summary.processes} process(es)"
+    requests = counted(summary.requests, "compile request")
+    yield f"{requests} in {counted(summary.processes, 'process')}"
     yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
     yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
     for reason, count in summary.unwritten.items():
@@ -124,13 +130,13 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
     if summary.hits_without_cold:
         yield (
-            f"  {summary.hits_without_cold} hit(s) without a cold figure, of which entries tell "
-            "whole seconds at the most: what they saved is not in this sum. Give the ledger of the "
-            "run that compiled them with --earlier."
+            f"  {counted(summary.hits_without_cold, 'hit')} without a cold figure, of which "
+            "entries tell whole seconds at the most: what they saved is not in this sum. Give the "
+            "ledger of the run that compiled them with --earlier."
         )
     if summary.unproven_keys:
         yield (
-            f"{summary.unproven_keys} key(s) do not follow from the captured components: "
+            f"Not explained by the captured components: {counted(summary.unproven_keys, 'key')}; "
             "`harness cache explain` may miss a cause."
         )
     yield f"the ledger itself took {summary.own_s:.3f} s"
