@@ -62,6 +62,8 @@ def prune(
     Several limits: what meets all of them goes. It is safe beside running programs: an entry goes
     in one step, under JAX's own lock where there is a size cap, and one younger than a minute
     stays.
+
+    Exit codes: 0 fine, also where nothing goes; 2 wrong usage; 5 the cache cannot be used.
     """
     if bool(jax) != bool(ledgers):
         raise UsageError(
