@@ -40,10 +40,10 @@ class Store:
             raise self._error("cannot be written", error) from error
         try:
             size = os.fstat(fd).st_size
-            # A writer that was killed may have left half a line: ours must not be glued to it.
-            if payload and size and os.pread(fd, 1, size - 1) != b"\n":
-                payload = b"\n" + payload
             try:
+                # A writer that was killed may have left half a line: ours must not be glued to it.
+                if payload and size and os.pread(fd, 1, size - 1) != b"\n":
+                    payload = b"\n" + payload
                 rest = memoryview(payload)
                 while rest:
                     rest = rest[os.write(fd, rest) :]

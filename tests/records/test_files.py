@@ -1,5 +1,6 @@
 """A file is there whole, or as it was."""
 
+import errno
 import os
 import stat
 
@@ -78,3 +79,20 @@ def test_what_was_appended_since_is_read_alone(tmp_path):
     assert [one.replicate for one in new] == [record(1).replicate]
     assert there == store.size()
     assert store.read_from(there) == ([], there)
+
+
+@pytest.mark.parametrize("fails", ["pread", "write", "fsync"])
+def test_records_that_a_failing_disk_does_not_take_leave_the_file_as_it_was(
+    tmp_path, monkeypatch, fails
+):
+    def failing(*arguments):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    store = Store(tmp_path / "records.jsonl")
+    store.append([record(1)])
+    written = store.path.read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, fails, failing)
+        with pytest.raises(StoreError, match=r"could not take the new records: .*Input/output"):
+            store.append([record(2)])
+    assert store.path.read_bytes() == written
