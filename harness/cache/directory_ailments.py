@@ -13,6 +13,7 @@ from pathlib import Path
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.survey import Entry
+from harness.records.units import counted
 
 with suppress(ImportError):  # Windows has none, and only reads
     import grp
@@ -67,8 +68,8 @@ def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
     if everyone:
         yield Sign(
             everyone,
-            f"everyone on this machine can overwrite {len(everyone)} entries, and an entry is code "
-            "that JAX runs",
+            f"everyone on this machine can overwrite {counted(len(everyone), 'entry')}, and an "
+            "entry is code that JAX runs",
         )
     others: dict[str, list[Entry]] = defaultdict(list)
     for one in plain:
@@ -81,7 +82,8 @@ def _entries_of_others(place: Path, entries: Iterable[Entry]) -> Iterator[Sign]:
     for who, entries in others.items():
         yield Sign(
             entries,
-            f"{who} can overwrite {len(entries)} entries, and an entry is code that JAX runs",
+            f"{who} can overwrite {counted(len(entries), 'entry')}, and an entry is code that JAX "
+            "runs",
             "ailing",
             f"If {who} may run code as you, nothing; else fill a directory of your own.",
         )

@@ -13,6 +13,7 @@ from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.entry import KNOWN_FORMATS, State, lacking_features
 from harness.cache.loads import NO_SYMBOLS
 from harness.cache.survey import Entry
+from harness.records.units import counted
 
 FUTURE_S = 60.0
 """Clocks of machines that share a directory differ by less."""
@@ -85,7 +86,7 @@ def _foreign_processor(examined: Examined) -> Iterator[Sign]:
     for (name, features), entries in lacking.items():
         yield Sign(
             entries,
-            f"{len(entries)} entries are compiled for {name}, with instructions that this "
+            f"{counted(len(entries), 'entry')} compiled for {name}, with instructions that this "
             f"processor lacks: {', '.join(features)}",
         )
 
@@ -103,7 +104,7 @@ def _orphaned(examined: Examined) -> Iterator[Sign]:
         and abs(entry.read_at - entry.written_at) >= examined.settle_s
     ]
     if orphans:
-        told = f"{len(orphans)} entries have no time of use beside them, as a size cap needs"
+        told = f"{counted(len(orphans), 'entry')} without a time of use, as a size cap needs"
         fails = examined.jax and Version(examined.jax).release < _HEALED
         yield Sign(
             orphans,
@@ -137,8 +138,8 @@ def _never_read(examined: Examined) -> Iterator[Sign]:
         told = " and ".join(sorted({sources[entry.used_source] for entry in unread}))
         yield Sign(
             unread,
-            f"{len(unread)} of {len(every)} entries ({size_bytes} bytes) were not read since they "
-            f"were written, by {told}",
+            f"{len(unread)} of {counted(len(every), 'entry')} ({size_bytes} bytes) not read since "
+            f"written, by {told}",
         )
 
 
@@ -147,9 +148,9 @@ def _foreign(examined: Examined) -> Iterator[Sign]:
     if unpackable:
         yield Sign(
             unpackable,
-            f"{len(unpackable)} entries are compressed with zstd, which this Python "
-            f"({sys.version_info.major}.{sys.version_info.minor}) cannot unpack: a Python with it "
-            "wrote them. They were not checked",
+            f"{counted(len(unpackable), 'entry')} compressed with zstd, which this Python "
+            f"({sys.version_info.major}.{sys.version_info.minor}) cannot unpack: written by a "
+            "Python with it, and not checked",
             remedy="To check them, install zstandard here. The compression is in the key, so that "
             "each side compiles and keeps its own; but Python 3.14 writes zstd under the key of "
             "zlib, and an older Python without zstandard then fails on such an entry for ever: "
@@ -164,8 +165,8 @@ def _foreign(examined: Examined) -> Iterator[Sign]:
         kind = f"an executable of the format `{name}`" if name else "no executable's header"
         yield Sign(
             entries,
-            f"{len(entries)} entries have {kind} (known: {known}). An entry does not hold the "
-            "release that wrote it",
+            f"{counted(len(entries), 'entry')} with {kind} (known: {known}). An entry does not "
+            "hold the release that wrote it",
         )
 
 

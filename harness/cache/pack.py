@@ -32,6 +32,7 @@ from harness.cache.entry_ailments import as_xla_names
 from harness.cache.survey import NAME
 from harness.errors import HarnessError, UsageError
 from harness.records.files import is_left, replaced
+from harness.records.units import counted
 from harness.watch import cache_keys as keys
 from harness.watch.ledger_events import ALREADY_THERE, Event, Requests, reason_text
 
@@ -210,8 +211,8 @@ def unpack(place: Path, directory: Path, jaxlib: str) -> Unpacked:
         # EINVAL: an offset in it is before its beginning.
         if isinstance(error, OSError) and error.errno != errno.EINVAL:
             raise UnusableCacheError(
-                f"{len(found.written)} entries were unpacked, then it failed: {error}. Mend that "
-                "and unpack again: what is there stays."
+                f"{counted(len(found.written), 'entry')} unpacked, then it failed: {error}. Mend "
+                "that and unpack again: what is there stays."
             ) from None
         raise PackError(f"{place} is no pack: {error}. `harness cache pack` writes one.") from None
     return found

@@ -19,6 +19,7 @@ import msgspec
 from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, UnusableCacheError, locked
 from harness.cache.survey import QUARANTINE_PREFIX, Entry, Survey
 from harness.records.files import is_left
+from harness.records.units import counted
 
 PREFIX = "pruned-"
 """Begins the name of a folder of entries that are being deleted."""
@@ -126,7 +127,7 @@ def move_aside(directory: Path, entries: Iterable[Entry], prefix: str = QUARANTI
         except OSError as error:
             into = f" to {folder}" if moved.names else ""
             raise UnusableCacheError(
-                f"{len(moved.names)} entries of {directory} were moved{into}, then it failed: "
+                f"{counted(len(moved.names), 'entry')} of {directory} moved{into}, then it failed: "
                 f"{error}. Expected a directory that this user can write: run this as the user "
                 "whose programs fill it."
             ) from None

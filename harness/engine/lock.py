@@ -24,6 +24,7 @@ import psutil
 
 from harness.engine import containment
 from harness.errors import UsageError
+from harness.records.units import counted
 from harness.watch.temporary import remove_left_over
 
 with contextlib.suppress(ImportError):  # Windows has none, and only reads
@@ -96,9 +97,9 @@ def tidy(say: Callable[[str], None]) -> None:
     """End and remove what killed commands have left, and say so."""
     containment.need()
     if number := containment.end_left_over():
-        say(f"ended {number} processes that killed commands had started")
+        say(f"ended {counted(number, 'process')} that killed commands had started")
     if left := remove_left_over():
-        say(f"removed {len(left)} temporary folders of processes that were killed")
+        say(f"removed {counted(len(left), 'temporary folder')} of processes that were killed")
 
 
 @contextlib.contextmanager

@@ -36,6 +36,7 @@ from harness.engine.job import (
 from harness.engine.parents import Parents
 from harness.records.environment import surroundings
 from harness.records.schema import Record
+from harness.records.units import counted
 from harness.sides import side_process
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import forgotten
@@ -173,7 +174,7 @@ class MeasuringProcess:
 
     def measure(self) -> list[JobCase]:
         """Run the process; return what is left because it did not survive."""
-        self.listener.tell(f"{len(self.left)} cases", "start")
+        self.listener.tell(counted(len(self.left), "case"), "start")
         reason, stderr = "", list[str]()
         with tempfile.TemporaryFile() as shared:
             shared.truncate(SIZE)

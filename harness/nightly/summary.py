@@ -96,7 +96,7 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
         yield "Inside of compiles that changed, in seconds of all threads:"
         yield "\n".join(f"- {escaped(line)}" for line in verdicts.inside[:MOST])
     if verdicts.programs:
-        yield f"Another program in {len(verdicts.programs)} cases:"
+        yield f"Another program in {counted(len(verdicts.programs), 'case')}:"
         yield "\n".join(f"- {escaped(line)}" for line in verdicts.programs[:MOST])
     if len(verdicts.programs) > MOST:
         yield f"{len(verdicts.programs) - MOST} more are in `{verdicts.file}`."

@@ -165,7 +165,7 @@ PLANTS = (
     Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40]),
           "XLA does not load it for a CPU: "),
     Plant("needs another avx", "foreign-processor", _inside(_claiming(b"avx")),
-          r"1 entries are compiled for \S+, with instructions that this processor lacks: avx\w+$"),
+          r"1 entry compiled for \S+, with instructions that this processor lacks: avx\w+$"),
     Plant("needs another amx", "foreign-processor", _inside(_claiming(b"amx"))),
     Plant("entry of another", "others-can-write", lambda cache: os.chown(_first(cache), 4321, 0)),
     Plant("directory of another", "others-can-write", lambda cache: os.chown(cache, 4321, 0),
@@ -173,7 +173,7 @@ PLANTS = (
     Plant("entry of a group", "others-can-write", _group, "the group group 4321 can overwrite 1 "),
     Plant("entry of a user of its list", "others-can-write", _listed, "user 4321 can overwrite 1 "),
     Plant("entry of everyone", "others-can-write", lambda cache: _first(cache).chmod(0o666),
-          "everyone on this machine can overwrite 1 entries", "unusable"),
+          "everyone on this machine can overwrite 1 entry", "unusable"),
     Plant("directory of everyone", "others-can-write", lambda cache: cache.chmod(0o777),
           severity="unusable", whole=True),
     Plant("parent of everyone", "others-can-write", lambda cache: cache.parent.chmod(0o777),
@@ -182,7 +182,7 @@ PLANTS = (
     Plant("a folder", "unreadable", _instead(Path.mkdir)),
     Plant("a pipe", "unreadable", _instead(os.mkfifo)),
     Plant("used tomorrow", "future", _used_tomorrow, r"82[78]\d\d s ahead"),
-    Plant("no time of use", "orphaned", _orphan, "1 entries have no time of use",
+    Plant("no time of use", "orphaned", _orphan, "1 entry without a time of use",
           "ailing" if EARLY else "note"),
 )  # fmt: skip
 """Done to directories with and without a size cap and to one of many programs."""

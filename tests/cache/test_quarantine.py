@@ -87,9 +87,9 @@ def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
 @pytest.mark.parametrize(
     ("step", "at", "said", "left"),
     [
-        (Path, "mkdir", r"0 entries of .* were moved, then it failed: .*13.*Expected", 0),
-        (os, "rename", r"0 entries of .* were moved, then it failed: .*13", 0),
-        (os, "rename jit_second", r"1 entries of .* were moved to .*quarantine-.*, then", 1),
+        (Path, "mkdir", r"0 entries of .* moved, then it failed: .*13.*Expected", 0),
+        (os, "rename", r"0 entries of .* moved, then it failed: .*13", 0),
+        (os, "rename jit_second", r"1 entry of .* moved to .*quarantine-.*, then", 1),
     ],
 )
 def test_a_move_that_fails_says_how_far_it_came(fill, monkeypatch, step, at, said, left):

@@ -148,7 +148,7 @@ def test_what_a_killed_one_has_started_ends_and_holds_the_machine_no_more():
     said = []
     with measuring(said.append, wait=False):
         assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
-    assert said[:1] == ["ended 1 processes that killed commands had started"]
+    assert said[:1] == ["ended 1 process that killed commands had started"]
 
 
 STARTS_UNMARKED = """

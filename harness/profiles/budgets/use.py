@@ -140,7 +140,7 @@ def _exceeded(use: Use, cause_of: CauseOf, before: bool) -> Iterator[str]:
         else:
             yield from _why(user.builds, cause_of, before or use.allowed > 0)
     if len(users) > MOST_FUNCTIONS:
-        yield f"  … and {len(users) - MOST_FUNCTIONS} more functions."
+        yield f"  … and {counted(len(users) - MOST_FUNCTIONS, 'more function')}."
     if use.name == "max_eager":
         yield f"  {EAGER}"
     if seconds:
@@ -175,7 +175,7 @@ def _why(builds: Sequence[Built], cause_of: CauseOf, before: bool) -> Iterator[s
         if cause.remedy:
             yield f"      {cause.remedy}"
     if len(several) > MOST_CAUSES:
-        yield f"    … and {len(several) - MOST_CAUSES} more causes"
+        yield f"    … and {counted(len(several) - MOST_CAUSES, 'more cause')}"
 
 
 def _site(built: Built) -> str:

@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.profiles.answer.summary import summary
 from harness.profiles.live import Following, State, line_of
 from harness.profiles.recorded import Recorded, read
-from harness.records.units import seconds_text
+from harness.records.units import counted, seconds_text
 from harness.report import files
 from harness.watch.writer import Writer
 
@@ -94,7 +94,8 @@ class Profile(Recorded):
 
     def __repr__(self) -> str:
         where = f" in {self.folder}" if self.folder is not None else ""
-        count = f"{len(self.builds)} builds, {len(self.processes)} process(es)"
+        builds = counted(len(self.builds), "build")
+        count = f"{builds}, {counted(len(self.processes), 'process')}"
         return f"<harness.Profile: {count}{where}; .summary(), .frame('functions')>"
 
     def _repr_html_(self) -> str:

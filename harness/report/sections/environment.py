@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from harness.frame.frame import ORIGIN
+from harness.records.units import counted
 from harness.report.cases import origins
 from harness.report.content import Column, ColumnKind, Content, Section, Table, plain
 
@@ -79,10 +80,10 @@ def _measured(measured: Measured) -> tuple[str, ...]:
     targets = ", ".join(sorted(set(last["target"])))
     versions = ", ".join(sorted(set(last["jax"])))
     return (
-        f"{last['case_number'].nunique()} cases of {last['workload'].nunique()} workloads, for "
-        f"{targets}.",
+        f"{counted(last['case_number'].nunique(), 'case')} of "
+        f"{counted(last['workload'].nunique(), 'workload')}, for {targets}.",
         f"{span}, on {on}, with jax {versions}.",
-        f"Up to {last['n_processes'].max()} processes per case.",
+        f"Up to {counted(last['n_processes'].max(), 'process')} per case.",
     )
 
 
