@@ -29,10 +29,10 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
     operating system, which hands out fresh memory for each. Donated buffers are made ahead.
     """
     call, clock = calls.call, time.perf_counter_ns
-    if plan.once_ns > SLOW_MS * 1e6:
-        return Timed([], reason=SLOW)
     if calls.cpu_devices > 1:
         return Timed([], reason=TOGETHER)
+    if plan.once_ns > SLOW_MS * 1e6:
+        return Timed([], reason=SLOW)
     at_once = FLYING_BYTES // max(1, calls.result_bytes + (calls.donated_bytes or 0))
     if at_once < LEAST:
         return Timed([], reason=LARGE)

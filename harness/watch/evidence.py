@@ -22,6 +22,8 @@ class Evidence:
     def __init__(self) -> None:
         self.traced: list[tuple[float, str]] = []
         """The seconds and the name of every function that was traced since this listens."""
+        self.compiled: list[str] = []
+        """The name of every program that was compiled, or loaded, since this listens."""
         self._counts: Counts = {}
         self._spent_s: dict[str, list[float]] = {}
         self._thread = threading.get_ident()
@@ -51,6 +53,8 @@ class Evidence:
             return
         if kind == "trace" and spent_s:
             self.traced.append((spent_s[0], about.get("fun_name", "")))
+        if kind == "compile":
+            self.compiled.append(about.get("fun_name", ""))
         if threading.get_ident() != self._thread:
             kind = f"{kind} in another thread"
         self._counts[kind] = self._counts.get(kind, 0) + 1
@@ -83,4 +87,7 @@ def contradiction(seen: Counts, expected: Counts) -> str | None:
     def text(counts: Counts) -> str:
         return ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())) or "no event"
 
-    return f"events show {text(seen)}; the label needs {text(expected)}"
+    kept = {"hit", "write"}
+    unkept = "request" in seen and kept & expected.keys() and not kept & seen.keys()
+    why = "; JAX wrote no entry, as of any program with a host callback" if unkept else ""
+    return f"events show {text(seen)}; the label needs {text(expected)}{why}"

@@ -276,6 +276,7 @@ def persistent_cache(tmp_path):
 def test_a_program_from_the_persistent_cache_is_not_called_cold(proof, persistent_cache):
     first = take(Plain, proof)
     assert "1 request, 1 write" in first.refused["compile"]
+    assert "callback" not in first.refused["compile"]
     assert any(persistent_cache.iterdir())
     second = take(Plain, proof)
     assert "compile" not in second.samples_ns
@@ -292,6 +293,25 @@ def test_a_call_that_compiles_again_is_refused(proof):
     assert taken.refused["execute"].startswith(
         "the call did not run the program that was compiled: events show 1 compile"
     )
+
+
+def test_a_callback_that_compiles_once_is_measured(proof):
+    def doubled(x):
+        result = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda y: jnp.square(y) + 3.5, result, x)
+
+    taken = take(made(doubled, lambda self: jax.ShapeDtypeStruct((7, 3), "float32")), proof)
+    assert not taken.refused
+    assert {"dispatch", "execute"} <= set(taken.samples_ns)
+
+
+def test_a_callback_that_compiles_in_each_call_is_refused(proof):
+    def anew(x):
+        result = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return jax.pure_callback(lambda y: jax.jit(lambda z: z + 3.5)(y), result, x)
+
+    taken = take(made(anew, lambda self: jax.ShapeDtypeStruct((7, 3), "float32")), proof)
+    assert taken.refused["execute"].startswith("the call did not run the program")
 
 
 def test_an_array_of_a_weak_type_keeps_it(proof):
