@@ -183,6 +183,8 @@ class Pass:
             self.keep(stage, [spent_ns])
             self.programs[stage] = count, self._programs_ns
         else:
+            if "trace" in events and "trace" in seen:  # jax 0.10 tells some that are inside as well
+                seen["trace"] = events["trace"]
             self.judge([(stage, events)], [spent_ns], seen)
 
     def request_program(self) -> None:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.experimental import sparse
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
@@ -255,6 +256,14 @@ def test_programs_that_are_built_while_tracing_are_told(proof):
     count, spent_ns = taken.programs["trace"]
     assert count == 1
     assert 0 < spent_ns < taken.samples_ns["trace"][0]
+
+
+def test_a_trace_that_holds_another_is_measured(proof):
+    """Of a product of sparse arrays, jax 0.10 tells a trace of its own."""
+    arrays = sparse.BCOO.fromdense(jnp.eye(4)), jnp.ones(4)
+    taken = take(made(lambda m, v: m @ v, lambda self: arrays), proof)
+    assert not taken.refused
+    assert "trace" in taken.samples_ns
 
 
 def test_a_program_that_another_thread_builds_meanwhile_is_refused(proof):
