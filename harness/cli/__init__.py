@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
 import json
 import os
@@ -128,6 +129,18 @@ app = LazyGroup(
 )
 
 
+MACHINE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+}
+"""Errors of a disk or a limit that may meet any line, and are no defect of it."""
+
+TO_DO = (
+    "That is the machine's: make room, or have TMPDIR name another folder, and run the same "
+    "command again. What was measured before is kept."
+)
+
+
 def main() -> None:
     """Run the command line; every error that a user can mend becomes one line and an exit code."""
     if sys.stdout is None:  # it was closed before Python began
@@ -144,6 +157,9 @@ def main() -> None:
 
         say(str(error))
         sys.exit(error.exit_code)
-    except Exception:  # a defect, whatever it is: the exit code has to say so
+    except Exception as error:  # a defect, whatever it is: the exit code has to say so
+        if isinstance(error, OSError) and error.errno in MACHINE:
+            print(f"harness: {error}. {TO_DO}", file=sys.stderr)
+            sys.exit(ExitCode.NOTHING)
         traceback.print_exc()
         sys.exit(ExitCode.DEFECT)

@@ -12,7 +12,7 @@ from harness.watch import evidence
 if TYPE_CHECKING:
     from harness.stages.passes import Pass
 
-SEEN = "this process had traced {} before: that was no first call"
+SEEN = "this process had traced a function named {} before: that may be no first call"
 
 
 def take(run: Pass) -> None:

@@ -183,8 +183,6 @@ class Pass:
             self.keep(stage, [spent_ns])
             self.programs[stage] = count, self._programs_ns
         else:
-            if "trace" in events and "trace" in seen:  # jax 0.10 tells some that are inside as well
-                seen["trace"] = events["trace"]
             self.judge([(stage, events)], [spent_ns], seen)
 
     def request_program(self) -> None:
@@ -288,6 +286,8 @@ class Pass:
     ) -> None:
         """Keep samples as the first stage whose events were seen, else refuse them as the first."""
         for stage, events in outcomes:
+            if "trace" in events and "trace" in seen:  # jax 0.10 tells some that are inside as well
+                seen["trace"] = events["trace"]
             if seen == events:
                 self.keep(stage, samples_ns, number)
                 return

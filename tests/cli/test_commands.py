@@ -1,5 +1,6 @@
 """The command line, as a user types it: what it prints, and the code it exits with."""
 
+import errno
 import importlib.metadata
 import json
 import os
@@ -254,6 +255,18 @@ def test_an_error_in_the_harness_is_not_taken_for_something_slower(monkeypatch, 
         cli.main()
     assert caught.value.code == ExitCode.DEFECT != 1
     assert "nobody thought of this" in capsys.readouterr().err
+
+
+def test_a_disk_that_fails_is_no_error_in_the_harness(monkeypatch, capsys):
+    def broken(**options):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), "/tmp/scratch")
+
+    monkeypatch.setattr(cli.app, "main", broken)
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    assert caught.value.code == ExitCode.NOTHING
+    [line] = capsys.readouterr().err.splitlines()
+    assert "Read-only file system: '/tmp/scratch'. That is the machine's: make room" in line
 
 
 INTERRUPTED = """

@@ -128,7 +128,7 @@ def test_a_call_of_what_the_process_had_traced_is_refused_as_a_first_call(outcom
     for samples in found[True].stages.values():
         assert samples.samples_ns == []
         assert list(samples.refused) == [
-            "this process had traced function before: that was no first call"
+            "this process had traced a function named function before: that may be no first call"
         ]
 
 
