@@ -95,11 +95,11 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         else:
             work()
         if step == "trace" and wanted.stage == "jaxpr":
-            shown = _jaxpr(made.traced.jaxpr, wanted)
+            shown = _jaxpr(made.traced, wanted)
         elif step == "lower" and wanted.stage == "stablehlo":
             shown = made.lowered.as_text(debug_info=wanted.located)
         elif step == "lower" and wanted.stage == "jaxpr" and made.traced is None:
-            shown = _jaxpr(jax.make_jaxpr(made.jitted)(*made.arguments).jaxpr, wanted)
+            shown = _jaxpr(_traced(made), wanted)
         if shown and not wanted.with_facts:
             return BuiltTexts(shown)
     misplaced = topology.misplaced(made.compiled) if topology else ""
@@ -118,7 +118,8 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
     told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen)
     if inside is not None:
-        found = remedies(made.traced.jaxpr, inside) if made.traced is not None else []
+        traced = _traced(made)
+        found = remedies(traced.jaxpr, inside)
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
         able = [each for each in found if each.variant is not None and wanted.with_tries]
@@ -128,7 +129,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         channel.send(msgspec.json.encode(told))  # what follows may not come to its end
         told.python = _python(prepared, begin)
         lower_s = sum(stage.wall_s for stage in told.python if stage.name == "lower")
-        for step in try_remedies(made.traced, [] if spread else able, one, inside.wall_s + lower_s):
+        for step in try_remedies(traced, [] if spread else able, one, inside.wall_s + lower_s):
             channel.send(msgspec.json.encode(told))
             begin(step)
         told.remedies.sort(key=lambda one: one.worth_s(inside.wall_s), reverse=True)
@@ -157,8 +158,24 @@ def _python(prepared: Prepared, begin: Callable[[str], None]) -> list[CallBranch
     return [] if given else trees
 
 
-def _jaxpr(jaxpr: Any, wanted: BuildJob) -> str:
-    return str(jaxpr.pretty_print(source_info=True) if wanted.located else jaxpr)
+def _traced(made: Build) -> Any:
+    """Return what JAX traced; of an object without that step, a traced function that calls it."""
+    if made.traced is not None:
+        return made.traced
+    leaves, structure = jax.tree_util.tree_flatten(made.arguments)
+    kinds = (jax.Array, jax.ShapeDtypeStruct)
+    arrays = {at: one for at, one in enumerate(leaves) if isinstance(one, kinds)}
+
+    def call(given: dict[int, Any]) -> list[Any]:
+        filled = [given.get(at, one) for at, one in enumerate(leaves)]
+        result = made.jitted(*jax.tree_util.tree_unflatten(structure, filled), **made.static)
+        return [one for one in jax.tree_util.tree_leaves(result) if isinstance(one, jax.Array)]
+
+    return jax.jit(call).trace(arrays)
+
+
+def _jaxpr(traced: Any, wanted: BuildJob) -> str:
+    return str(traced.jaxpr.pretty_print(source_info=True) if wanted.located else traced.jaxpr)
 
 
 def _load(wanted: BuildJob) -> type[Workload]:

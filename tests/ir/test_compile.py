@@ -265,6 +265,41 @@ def test_calls_that_take_too_long_to_count_lose_no_compile(tmp_path):
     assert "Python's calls in trace and lower are not known" in done.stdout
 
 
+LAYERS = """
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from harness import Workload
+
+
+class Layers(Workload):
+    targets = ("cpu",)
+
+    def inputs(self):
+        return eqx.nn.MLP(4, 4, 4, 1, key=jax.random.key(0)), jnp.ones(4)
+
+    @staticmethod
+    @eqx.filter_jit
+    def function(model, x):
+        for _ in range(40):
+            x = model(x)
+        return x
+"""
+
+
+def test_a_jitted_object_without_a_trace_of_its_own_has_a_jaxpr_and_remedies(command, tmp_path):
+    pytest.importorskip("equinox")
+    (tmp_path / "layers.py").write_text(LAYERS)
+    code, jaxpr, _ = command("ir", "Layers", "--stage", "jaxpr", "--benchmarks", tmp_path)
+    assert (code, jaxpr.count("name=relu")) == (0, 40 * 2)
+    code, told, _ = command("compile", "Layers", "--benchmarks", tmp_path, "--format", "json")
+    [remedy, *_] = json.loads(told)["remedies"]
+    assert "stand there 40 times over" in remedy["cause"]
+    assert remedy["line"].endswith("layers.py:17")
+    assert remedy["untried"] == ""
+    assert remedy["saved_s"] is not None
+
+
 def test_a_remedy_that_comes_to_no_end_stays_untried_and_loses_nothing(tmp_path):
     (tmp_path / "endless.py").write_text(ENDLESS)
     options = "--benchmarks", str(tmp_path), "--format", "json"
