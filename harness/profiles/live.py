@@ -15,6 +15,7 @@ import numpy.typing as npt
 import psutil
 
 from harness.errors import ProfileError
+from harness.profiles.figures import function_key
 from harness.profiles.log_reader import decoded
 from harness.profiles.model import UNKNOWN, call_site_of
 from harness.records.printable import printable
@@ -83,8 +84,8 @@ class Following:
     def __init__(self, source: Path | list[events.Line]) -> None:
         self._source = source
         self._files: dict[Path, _Lines] = {}
-        self._tallies: dict[_Key, Tally] = {}
-        self._times: Counter[tuple[_Key, str]] = Counter()
+        self._tallies: dict[tuple[object, ...], Tally] = {}
+        self._times: Counter[tuple[tuple[object, ...], str]] = Counter()
         """How often each stage of a function was done."""
         self._stretches: Nanoseconds = np.zeros((2, 0), np.int64)
         """When some thread was building: begins and ends."""
@@ -149,7 +150,7 @@ class Following:
             del file.running[line.thread]
         self._builds += 1
         function = file.functions.get(line.function, UNKNOWN)
-        key = _key(function)
+        key = function_key(function)
         total = self._tallies.setdefault(key, Tally(function.name))
         total.builds += 1
         total.place = file.places.get(line.stack, "") or total.place
@@ -171,7 +172,7 @@ class Following:
                 file.running.clear()
             for line in file.running.values():
                 function = file.functions.get(line.function, UNKNOWN)
-                before = self._times[_key(function), line.stage]
+                before = self._times[function_key(function), line.stage]
                 place = file.places.get(line.stack, "")
                 pid = file.started.pid if file.started else 0
                 yield Now(function.name, place, line.stage, line.begin_ns, before, pid)
@@ -184,13 +185,6 @@ def joined(stretches: Nanoseconds) -> Nanoseconds:
     first = np.ones(len(begins), bool)
     first[1:] = begins[1:] > ends[:-1]
     return np.stack([begins[first], ends[np.roll(first, -1)]])
-
-
-_Key = tuple[str, str, str, int]
-
-
-def _key(function: events.Function) -> _Key:
-    return function.name, function.qualname, function.file, function.line
 
 
 @dataclass

@@ -154,21 +154,9 @@ def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) 
     }
     found = []
     for number, ((thread, begin_ns), seen) in enumerate(going_on.items(), 1):
-        last = seen[-1]
-        found.append(
-            Build(
-                id=-number,
-                function=last.function,
-                object=0,
-                wrapper=0,
-                stack=last.stack,
-                thread=thread,
-                begin_ns=begin_ns,
-                end_ns=max(end_ns, begin_ns),
-                spans=tuple(_stages_seen(seen, max(end_ns, begin_ns))),
-                error=UNFINISHED,
-            )
-        )
+        last, end = seen[-1], max(end_ns, begin_ns)
+        place = last.stack, thread, begin_ns, end, tuple(_stages_seen(seen, end))
+        found.append(Build(-number, last.function, 0, 0, *place, error=UNFINISHED))
     return found
 
 

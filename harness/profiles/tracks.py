@@ -2,8 +2,7 @@
 
 The trace is in Google's Trace Event Format, its JSON object form: complete events (`X`) for builds
 and their stages, instant events (`i`) for what the persistent cache answered and for emptied
-caches, counters (`C`) for the bytes of executables, metadata (`M`) for names. Times are
-microseconds since the profile began.
+caches, metadata (`M`) for names. Times are microseconds since the profile began.
 """
 
 from __future__ import annotations
@@ -193,11 +192,8 @@ def trace_of(profile: Recorded) -> dict[str, Any]:
         found += [*track.metadata(names[process.name], order), *track.slices(), *track.moments()]
     run = profile.run
     about = {"command": " ".join(run.command), "exit_code": run.exit_code} if run else {}
-    return {
-        "traceEvents": found,
-        "displayTimeUnit": "ms",
-        "otherData": {"tool": "harness", **about},
-    }
+    other = {"tool": "harness", **about}
+    return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": other}
 
 
 class _Track:
@@ -286,11 +282,7 @@ class _Track:
         return {name: text for name, text in about.items() if text}
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """Yield what happened at a moment: answers of the persistent cache, emptied caches, bytes.
-
-        The bytes are those of all executables that were built so far; those set free still count.
-        """
-        total = 0
+        """Yield what happened at a moment: answers of the persistent cache, emptied caches."""
         for built in sorted(self._builds, key=lambda built: built.line.end_ns):
             at = self._us(answered_ns(built))
             for request, text in answers(built):
@@ -298,10 +290,6 @@ class _Track:
                 args = {name: value for name, value in args.items() if value}
                 what = {"cat": "cache", "ts": at, "s": "t", "args": args}
                 yield self._event("i", f"cache {text}", built.line.thread, **what)
-            if built.line.program is not None and built.line.program.code_bytes:
-                total += built.line.program.code_bytes
-                what = {"ts": self._us(built.line.end_ns), "args": {"bytes of code": total}}
-                yield self._event("C", "executables built", None, **what)
         for line, told in cleared(self._process):
             args = {"function": told} if line.function else {}
             what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}

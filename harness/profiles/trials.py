@@ -78,10 +78,9 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
             continue
         name = names.of(group.function)
         key = function_key(group.function)
-        tried = None
         mine = group.function.file and group.function.through != FILTER_JIT  # jits its own
-        if isinstance(kind, ChangeKind) and kind.tried and mine:
-            tried = kind.tried(group.cause, _of_function(profile, key))
+        trial = kind.tried if isinstance(kind, ChangeKind) and mine else None
+        tried = trial(group.cause, _of_function(profile, key)) if trial else None
         if tried is None:
             argument = f"`{group.cause.argument}` of " if group.cause.argument else ""
             left.append(f"{kind.name} of {argument}{name}")

@@ -93,12 +93,10 @@ def test_each_build_holds_its_stages(made):
     assert about["cause"]
 
 
-def test_moments_bytes_and_a_build_that_never_ended_are_in_it(made):
+def test_moments_and_a_build_that_never_ended_are_in_it(made):
     answers = {"cache hit", "cache miss, written", "cache miss, not written"}
     assert {event["name"] for event in of(made, "i")} == {*answers, "jax.clear_caches"}
     assert len(of(made, "i", cat="cache")) == 2 * 14
-    totals = [event["args"]["bytes of code"] for event in of(made, "C", pid=4711)]
-    assert totals == [1000 * n for n in range(1, 15)]
     (hanging,) = [e for e in of(made, "X", cat="build") if e["name"].endswith("(unfinished)")]
     assert hanging["dur"] == 19_000
     assert min(event["ts"] for event in of(made, "X")) == 50_000  # the run began 50 ms before

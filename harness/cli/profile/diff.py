@@ -70,11 +70,7 @@ def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[P
     yield from (f"Warning: {text}" for text in difference.warnings)
     changes = listed(difference, every)
     shown = changes if every or whole else changes[:MOST_ROWS]
-    for table in (
-        functions_table(shown),
-        totals_table(difference),
-        facts_table(difference),
-    ):
+    for table in (functions_table(shown), totals_table(difference), facts_table(difference)):
         if len(table):
             yield ""
             words = tuple(map(str, table)) if table.columns[0] == "recorded with" else WORDS

@@ -49,9 +49,7 @@ def report(
         say(f"{len(page.write_images(made, figures, png))} figures in {figures}")
 
 
-@options.command(
-    output=Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"),
-)
+@options.command(output=Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"))
 def trace(folder: options.Profile, output: Path | None = None) -> None:
     r"""Write a profile as a trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
 
@@ -61,8 +59,8 @@ def trace(folder: options.Profile, output: Path | None = None) -> None:
 
     \b
     In it: processes and threads, builds with their stages inside, what each was called with, where
-    and why; what the persistent cache answered; emptied caches; bytes of executables. The file is
-    packed with gzip if its name ends in .gz. It contains paths and values of static arguments.
+    and why; what the persistent cache answered; emptied caches. The file is packed with gzip if its
+    name ends in .gz. It contains paths and values of static arguments.
     """
     output = output or folder / "trace.json.gz"
     say(f"{output}: {save(trace_of(read(folder)), output)} events")

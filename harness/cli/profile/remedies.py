@@ -20,9 +20,7 @@ from harness.profiles.trials import Trial
 from harness.records.units import counted, seconds_text
 
 
-@options.command(
-    most=Option(min=1, help="How many remedies, those that save most first."),
-)
+@options.command(most=Option(min=1, help="How many remedies, those that save most first."))
 def try_(*, folder: options.Profile, most: int = 5, output: Output) -> None:
     r"""Try remedies that need no edit of the program: what do they save?
 
@@ -82,25 +80,18 @@ def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
         part = f"{len(good)} of {len(alone)}"
         saved = seconds_text(sum(trial.saved_s for trial in good))
         answer.append(f"Remedies that leave builds out: {part}, {saved} saved.")
-    for trial in tried:
-        if trial.remedy.function is None and not trial.failed:
-            answer.append(
-                f"The persistent cache saves {seconds_text(trial.saved_s)} from the second run on."
-            )
+    for trial in (one for one in tried if one.remedy.function is None and not one.failed):
+        saved = seconds_text(trial.saved_s)
+        answer.append(f"The persistent cache saves {saved} from the second run on.")
     yield Heading(" ".join(answer) or "No remedy works.")
-    rows = [
-        {
-            "remedy": trial.remedy.name,
-            "builds": f"{trial.before} → {trial.after}" if not trial.failed else "",
-            "building": f"{seconds_text(trial.before_s)} → {seconds_text(trial.after_s)}"
-            if not trial.failed
-            else "",
-            "saves at most": seconds_text(trial.remedy.predicted_s),
-            "saved": "does not work" if trial.failed else seconds_text(trial.saved_s),
-            "why": trial.failed,
-        }
-        for trial in tried
-    ]
-    yield TextTable(pd.DataFrame(rows), wrapped=("why",))
+    rows = []
+    for trial in tried:
+        building = f"{seconds_text(trial.before_s)} → {seconds_text(trial.after_s)}"
+        told = f"{trial.before} → {trial.after}", building, seconds_text(trial.saved_s)
+        builds, building, saved = ("", "", "does not work") if trial.failed else told
+        most = seconds_text(trial.remedy.predicted_s)
+        rows.append((trial.remedy.name, builds, building, most, saved, trial.failed))
+    names = ["remedy", "builds", "building", "saves at most", "saved", "why"]
+    yield TextTable(pd.DataFrame(rows, columns=names), wrapped=("why",))
     if left:
         yield f"Not tried: {'; '.join(left)}."

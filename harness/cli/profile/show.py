@@ -46,8 +46,7 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 
 
 @options.command(
-    help=HELP.format(tables=_ABOUT),
-    table=Option("--table", "-t", help="Which table."),
+    help=HELP.format(tables=_ABOUT), table=Option("--table", "-t", help="Which table.")
 )
 def show(*, folder: options.Profile, table: Table | None = None, output: Output) -> None:
     """Show a profile."""

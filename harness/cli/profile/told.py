@@ -232,10 +232,9 @@ def tell(ran: Ran, budget: Path | None, report: Path | None) -> int:
 
 def _missed(budget: Path | None, report: Path | None) -> None:
     """Say what there can be none of without a profile."""
-    if budget is not None:
-        _say(f"harness: {budget} cannot be checked without a profile.")
-    if report is not None:
-        _say(f"harness: {report} cannot be written without a profile.")
+    for path, done in ((budget, "checked"), (report, "written")):
+        if path is not None:
+            _say(f"harness: {path} cannot be {done} without a profile.")
 
 
 def _judge(profile: Recorded, budget: Path) -> int:

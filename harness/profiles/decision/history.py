@@ -207,11 +207,7 @@ class History:
         for key in _without_one(aspects):
             for entry in self._in_step.get(key, ()):
                 found[id(entry)] = entry
-
-        def distance(entry: EarlierBuild) -> int:
-            return sum(map(operator.ne, aspects, entry.aspects))
-
-        counted = [(distance(entry), entry) for entry in found.values()]
+        counted = [(sum(map(operator.ne, aspects, e.aspects)), e) for e in found.values()]
         least = min((count for count, _ in counted), default=0)
         nearest = [entry for count, entry in counted if count == least]
         return sorted(nearest, key=lambda entry: entry.built.line.begin_ns, reverse=True)[:IN_STEP]
