@@ -48,7 +48,7 @@ def function_key(function: Function) -> tuple[str, str, int, str]:
 
 
 def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
-    """Return builds grouped by function, kind of cause, and argument; the dearest first.
+    """Return builds grouped by function, cause, argument, and having a remedy; the dearest first.
 
     Static arguments that are made anew are apart by what they are. Functions of one
     :func:`function_key` are one, in whatever process.
@@ -56,7 +56,8 @@ def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:
     found: dict[tuple[object, ...], list[tuple[Built, Cause]]] = {}
     for built in builds:
         cause = profile.cause_of(built)
-        key = (*function_key(built.function), cause.kind, cause.argument, cause.defined)
+        what = function_key(built.function), bool(cause.remedy)
+        key = (*what, cause.kind, cause.argument, cause.defined)
         found.setdefault(key, []).append((built, cause))
     rows = []
     for pairs in found.values():

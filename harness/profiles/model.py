@@ -20,6 +20,11 @@ UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
 _NO_STACK = events.Stack(0, ())
 
 
+def _by_number(kind: type[_Line]) -> functools.cached_property[dict[int, _Line]]:
+    """Return a property of a process: its lines of a kind, by their number."""
+    return functools.cached_property(lambda process: {one.id: one for one in process.of(kind)})
+
+
 @dataclass(frozen=True, eq=False)
 class Process:
     """One process of the profiled program: what it wrote down."""
@@ -42,25 +47,10 @@ class Process:
         """Return the lines of one kind, in the order in which they were written."""
         return tuple(self._by_kind.get(kind, ()))  # type: ignore[arg-type]
 
-    @functools.cached_property
-    def functions(self) -> dict[int, events.Function]:
-        """Functions by number."""
-        return {line.id: line for line in self.of(events.Function)}
-
-    @functools.cached_property
-    def stacks(self) -> dict[int, events.Stack]:
-        """Stacks by number."""
-        return {line.id: line for line in self.of(events.Stack)}
-
-    @functools.cached_property
-    def arguments(self) -> dict[int, events.Arguments]:
-        """Arguments by number."""
-        return {line.id: line for line in self.of(events.Arguments)}
-
-    @functools.cached_property
-    def settings(self) -> dict[int, events.Settings]:
-        """Settings by number."""
-        return {line.id: line for line in self.of(events.Settings)}
+    functions = _by_number(events.Function)
+    stacks = _by_number(events.Stack)
+    arguments = _by_number(events.Arguments)
+    settings = _by_number(events.Settings)
 
     @functools.cached_property
     def ended(self) -> events.Ended | None:
@@ -92,6 +82,11 @@ class Process:
     def builds(self) -> tuple[Built, ...]:
         """The builds that ended, in that order."""
         return tuple(map(self._built, self.of(events.Build)))
+
+    @functools.cached_property
+    def works(self) -> dict[tuple[float, ...], int]:
+        """The first build that had each :attr:`Built.work`."""
+        return {built.work: built.line.id for built in reversed(self.builds)}
 
     @functools.cached_property
     def unfinished(self) -> tuple[Built, ...]:
@@ -158,6 +153,13 @@ class Built:
     def derived(self) -> bool:
         """Whether it is of what JAX made of an earlier trace, by differentiation, say."""
         return bool(self.line.derived) and not self.times("trace")
+
+    @property
+    def work(self) -> tuple[float, ...]:
+        """The function, and what its program takes, gives and does, constants apart; or empty."""
+        line, one = self.line, self.line.program or events.Program()
+        sizes = one.argument_bytes, one.output_bytes, one.temp_bytes, one.flops
+        return (line.function, *sizes) if line.program else ()
 
     @property
     def going_on(self) -> bool:

@@ -122,7 +122,7 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     for n in range(1, 19):
         function, stack = (2, 2) if n <= 10 else (2, 3) if n <= 15 else (3, 2)
         made = compiled(1, each=100, begin=1000 + 100 * n, function=function)[0]
-        program = events.Program(7) if n != 16 else events.Program(8)
+        program = events.Program(0, 7) if n != 16 else events.Program(0, 8)
         lines.append(replace(made, id=n, stack=stack, object=n, program=program))
     # Traced inside another function only: no program.
     traced = build(19, 5000, 5001, ("trace", 5000, 5001), function=2)
@@ -214,6 +214,23 @@ def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
     )
 
 
+def test_a_function_that_its_caller_makes_is_to_be_jitted_if_it_is_made_once(recorded):
+    """As of a function for each parameter that `log_det` of dynamax makes and maps over them."""
+    inner = frame(12, "log_det.<locals>.one")
+    (found,) = small_programs(recorded, *[(frame(44, "main"), frame(20, "log_det"), inner)] * 5)
+    assert found.remedy.startswith("Jit `one` (if made once), the first to need 5 of them, if it ")
+
+
+def test_a_function_to_jit_of_the_name_of_one_that_is_jitted_is_told_by_its_file(recorded):
+    """As of `hmm_filter` of two modules of dynamax, one jitted and one not."""
+    jitted = events.Function(3, "filter", "filter", "/project/plain.py", 10, "program")
+    made = replace(compiled(1, function=3)[0], id=9)
+    stack = events.Stack(2, (frame(9, "filter"),))
+    small = [replace(compiled(1, function=2)[0], id=n, stack=2, object=n) for n in range(10, 15)]
+    found = findings(recorded(jitted, made, stack, *small))
+    assert any(one.remedy.startswith("Jit `filter` (train.py), the first") for one in found)
+
+
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
@@ -252,7 +269,7 @@ def test_a_generator_is_not_named_to_be_jitted(recorded, tmp_path, word, named):
 def test_what_asks_for_values_is_not_named_to_be_jitted(recorded, tmp_path, line):
     file = tmp_path / "train.py"
     file.write_text(f"def norm(array):\n    {line}\n")
-    calls = [(events.Frame(str(file), n, "norm", "program"),) for n in (2, 3, 4)]
+    calls = [(events.Frame(str(file), n, "norm", "program"),) for n in range(5)]
     (found,) = small_programs(recorded, *calls)
     assert found.remedy.startswith("Make arrays with NumPy")
 
@@ -292,6 +309,11 @@ def test_what_no_call_to_jit_would_spare_has_another_remedy(
 def test_what_is_built_for_ever_other_shapes_is_told(recorded, calls, kind, told):
     (found,) = small_programs(recorded, *calls, kind=kind)
     assert told == found.remedy.startswith("Built again for other shapes, up to 3 at one call: pad")
+
+
+def test_a_few_programs_as_for_a_random_key_are_nothing_to_change(recorded):
+    (found,) = small_programs(recorded, *[(USER,)] * 4)
+    assert found.remedy == ""
 
 
 def test_a_loop_of_python_s_over_an_array_is_told_as_such(recorded):
@@ -396,7 +418,7 @@ def test_what_differs_alike_is_to_be_mended_alike(recorded):
 def test_random_keys_that_are_unpacked_are_no_array_to_loop_over(recorded):
     unstack = events.Function(3, "unstack", "unstack", "/x/site-packages/jax/lax.py", 5, "jax")
     given = events.Arguments(9, "x", (events.Leaf("x", "key<fry>[2]"),), ())
-    builds = [replace(one, arguments=9) for one in compiled(2, each=50, function=3)]
+    builds = [replace(one, arguments=9) for one in compiled(5, each=50, function=3)]
     (found,) = findings(recorded(unstack, given, *builds))
     assert found.remedy.startswith("Make arrays with NumPy")
 

@@ -8,6 +8,7 @@ import linecache
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from harness.profiles.model import Built
@@ -86,6 +87,7 @@ class Enclosing:
         jitted = {package_of(built.function.file) for built in builds}
         self._libraries = (calling | jitted) - {"", "jax"}
         """Those that use JAX. Others stand around the program: pytest, absl's `app.run(main)`."""
+        self._names = {built.function.name for built in builds if not built.eager}
         self._jits: set[_Key] = set()
         """Functions that something jitted was called from."""
         within: Counter[_Key] = Counter()
@@ -110,11 +112,14 @@ class Enclosing:
         return found
 
     def name_of(self, built: Built) -> str:
-        """Return the name of the function to jit, empty where there is none."""
-        for frame in self._own(built):
-            key, name = _key(frame), frame.function.rpartition(".")[2]
+        """Return the function to jit, as it stands in a text; empty where there is none."""
+        frames = self._own(built)
+        makers = {frame.function + ".<locals>" for frame in frames}
+        for frame in frames:
+            key, (around, _, name) = _key(frame), frame.function.rpartition(".")
             if key in self._compute and key not in self._jits and _may_be_jitted(frame):
-                return name
+                place = f" ({PurePath(frame.file).name})" * (name in self._names)
+                return f"`{name}`{place}{' (if made once)' * (around in makers)}"
         return ""
 
     def of_most(self, builds: Iterable[Built]) -> tuple[int, list[str]]:

@@ -34,6 +34,7 @@ _DEAR = 0.1
 _LARGE_S = 0.1
 """Seconds from which a program outside jit is no small one."""
 
+_FEWEST = 5  # programs that are worth a change: to make and split a random key are four
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
 _JIT = "Jit {names}, {what}, if {they} with arrays alone"
@@ -44,7 +45,6 @@ _KEEP = (
     "let the persistent cache keep them for the next run "
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
 )
-
 
 _ALIKE = re.compile(r"\. (The same for .*?\.)(?: Also:|$)")
 
@@ -110,7 +110,7 @@ def findings(profile: Recorded) -> list[Finding]:
         if group.cause.kind not in BLAMELESS:
             cause = group.cause
             apart = (cause.argument, cause.defined) if KINDS[cause.kind].apart else ()
-            key = (function_key(group.function), cause.kind, *apart)
+            key = (function_key(group.function), cause.kind, bool(cause.remedy), *apart)
             again.setdefault(key, []).append(group)
         elif group.seconds >= dear:
             found.append(_first(group, names))
@@ -219,14 +219,12 @@ _ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " whil
 def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
     by = f" by {caller}" if caller else ""
     text = f"JAX's `{built.function.name}` was {verb_of([built])} outside jit{by}"
+    remedy, site = eager_remedy(built), built.site
     if caller:
-        return Finding(
-            seconds_of([built]), text, _library_remedy([built], enclosing), enclosing.site_of(built)
-        )
-    remedy, name = eager_remedy(built), enclosing.name_of(built)
-    if remedy == INSIDE_JIT and name:
+        remedy, site = _library_remedy([built], enclosing), enclosing.site_of(built)
+    elif remedy == INSIDE_JIT and (name := enclosing.name_of(built)):
         remedy = f"{_jit_text([name], 'which it is in')}."
-    return Finding(seconds_of([built]), text, remedy, built.site)
+    return Finding(seconds_of([built]), text, remedy, site)
 
 
 def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing) -> Finding:
@@ -244,12 +242,10 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
     place, several = "".join(sites[:1]), len(sites) > 1
     if place and (caller or several):
         place = f"{'most ' if several else ''}{'called ' if caller else ''}at {place}"
-    if kind == _ITERATION:
-        remedy = OF_ITERATION
-    elif kind == _TRACED:
-        remedy = ""
-    elif kind == _IMPORTED:
+    if kind == _IMPORTED:
         remedy = f"{_KEEP[0].upper()}{_KEEP[1:]}."
+    elif kind:
+        remedy = OF_ITERATION if kind == _ITERATION else ""
     elif caller:
         remedy = _library_remedy(builds, enclosing)
     else:
@@ -258,7 +254,8 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
         remedy = _OWN if derived < seconds_of(builds) / 2 else DIFFERENTIATED
         if called:
             remedy = f"{_jit_text(called, _FIRST.format(inside))}; make other arrays with NumPy."
-    return Finding(seconds_of(builds), text, remedy if count > (kind != _ITERATION) else "", place)
+    least = 1 if kind == _ITERATION else _FEWEST if remedy == _OWN else 2
+    return Finding(seconds_of(builds), text, remedy if count >= least else "", place)
 
 
 def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
@@ -285,7 +282,7 @@ def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
 
 
 def _jit_text(names: Sequence[str], what: str) -> str:
-    *others, last = [f"`{name}`" for name in names]
+    *others, last = names
     told = f"{', '.join(others)} and {last}" if others else last
     they = "they compute" if others else "it computes"
     return _JIT.format(names=told, what=what, they=they)
@@ -302,7 +299,8 @@ def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding
         done += f" {times_text(len(builds))}"
         if len(objects) == len(builds):
             done += ": each time with a new function object"
-    remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS
+    again = len({built.work for built in builds}) < len(builds)
+    remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS * again
     sites = _sites(builds, enclosing.site_of if caller else None)
     return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", _places(sites))
 
@@ -320,6 +318,6 @@ def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
     if not any(map(imports_jax, builds)):
         return "It knows no JAX: give it NumPy arrays, np.asarray(array)."
     inside, called = enclosing.of_most(builds)
-    what = f"`{called[0]}`, {_FIRST.format(inside)}, or {_CALL}" if called[:1] else _CALL
+    what = f"{called[0]}, {_FIRST.format(inside)}, or {_CALL}" if called[:1] else _CALL
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
     return f"Jit {what}, or {_KEEP}." if unwritten else f"Jit {what}."

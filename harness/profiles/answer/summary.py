@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.causes.cause import UNSURE
 from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import (
     cold_seconds,
@@ -162,12 +163,10 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
 
 def _shares(profile: Recorded, total: Total) -> Iterator[str]:
     took: Counter[str] = Counter()
-    loops = set()
     for built in profile.builds:
         cause = profile.cause_of(built)
-        loop = built.function.name, built.function.through, built.line.program
-        is_again = all(loop) and loop in loops  # the same program for another function object
-        loops.add(loop)
+        works = built.process.works if built.function.through and built.work else {}
+        is_again = works.get(built.work, built.line.id) != built.line.id  # another function object
         if built.eager and not is_again:
             what = "eager"
         elif cause.kind in BLAMELESS:
@@ -175,7 +174,8 @@ def _shares(profile: Recorded, total: Total) -> Iterator[str]:
         elif cause.kind == "unexplained":
             what = "unexplained"
         else:
-            what = "again" if cause.remedy else "other"
+            sure = cause.remedy and not cause.remedy.startswith(UNSURE)
+            what = "again" if sure else "other"
         took[what] += built.build_ns / 1e9  # type: ignore[assignment]
     parts = [
         f"{seconds_text(took[what])} {text}"

@@ -29,6 +29,9 @@ PLACES: tuple[Place, ...] = Place.__args__  # type: ignore[attr-defined]
 UNTRACED = ("placement", "options")
 """Places that JAX looks at only when it lowers or compiles what it has traced."""
 
+UNSURE = "If only values "
+"""How a remedy begins that leaves nothing out where code differs, too."""
+
 
 class Cause(NamedTuple):
     """Why one build was done."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePath
 
+from harness.profiles.causes import another_program
 from harness.profiles.causes.cause import Change, ChangeKind, Pair
 from harness.profiles.causes.words import FILTER_JIT, alone, library_remedy
 from harness.profiles.model import Built
@@ -69,5 +70,6 @@ CAUSE = ChangeKind(
     sentence=_sentence,
     of_jax=_of_jax,
     remedy=_remedy,
+    instead=another_program.of,
     foremost=True,
 )

@@ -247,8 +247,8 @@ def _remedy(built: Built, what: Change) -> str:
         return f"Define {_unnumbered(what.after)} once, outside the function or cell that makes it."
     if what.type:
         one, other = (_NUMBER.sub("", text) for text in (what.before, what.after))
-        if one != other.removesuffix(_MORE):
-            return ""  # a function, say: no array can stand for it
+        if one != other:
+            return ""  # a function, say: no array can stand for it, or for all that differs
         name = _name_of(what.after)
         field = f"`{name}` of `{what.type}`" if name else f"of `{what.type}` that changes"
         return f"Make the field {field} one with data (an array), or let it take few values."

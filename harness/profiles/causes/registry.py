@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.profiles.causes import (
     ahead_of_time,
+    another_program,
     cache_cleared,
     committed,
     concurrent,
@@ -33,6 +34,7 @@ KINDS: dict[str, Kind] = {
         first,
         raised,
         failed_before,
+        another_program,
         new_function_object,
         pytree,
         dtype,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
-from harness.profiles.causes.cause import Cause, Change, ChangeKind, Pair, WithoutEdit
+from harness.profiles.causes import another_program
+from harness.profiles.causes.cause import UNSURE, Cause, Change, ChangeKind, Pair, WithoutEdit
 from harness.profiles.causes.words import (
     AN_ARRAY,
     FILTER_JIT,
@@ -89,18 +90,20 @@ def _remedy(built: Built, what: Change) -> str:
             f"Pass the same object as {name}, or give its type, and those of what it holds, "
             "__eq__ and __hash__ by content (a frozen dataclass)."
         )
+    if what.type == "bool":
+        own = built.function.origin == "program"  # two values are few, and a library's mode
+        how = f"depend on {name}, make it a dynamic argument, an array (with jnp.where)."
+        return UNSURE + how if own else ""
     if built.function.through == FILTER_JIT:
         return _of_filtered(what)
-    flag = what.type == "bool"
-    if built.function.origin == "library" or not (flag or _is_number(what.after)):
+    if built.function.origin == "library" or not _is_number(what.after):
         return f"Let {name} take few values."  # no array can stand for shapes, classes
     if "int" in what.type:
         return (
             f"If {name} sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
             "while_loop where it counts steps); else let it take few values."
         )
-    how = " (with jnp.where or jax.lax.cond)" if flag else ""
-    return f"Make {name} a dynamic argument{how}, or let it take few values."
+    return f"Make {name} a dynamic argument, or let it take few values."
 
 
 def _of_filtered(what: Change) -> str:
@@ -134,5 +137,6 @@ CAUSE = ChangeKind(
     sentence=_sentence,
     remedy=_remedy,
     tried=_tried,
+    instead=another_program.of,
     each=True,
 )

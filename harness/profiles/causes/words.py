@@ -21,7 +21,6 @@ _TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\](?P<end>\}?)", re.DOT
 _SPACE = re.compile(r"<(?:host|any|device)>$")
 """The space in memory that is part of a type; `key<fry>` is a dtype."""
 
-
 _SHARDING = re.compile(
     r"(?P<how>\w+\(.*\))(?: on (?P<devices>\S+))?(?: in (?P<memory>\S+))?", re.DOTALL
 )

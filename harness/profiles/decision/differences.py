@@ -155,19 +155,23 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
     if built.eager:
         remedy = eager_remedy(built)
     else:
-        remedy = worded(kind.remedy, built, change)
-        remedy += _mended_too(found[0], others) if remedy else ""
+        left = _left(found[0], others)
+        remedies = [worded(one.kind.remedy, built, one.change) for one in (found[0], *left)]
+        remedy = remedies[0] + _mended_too(left) if all(remedies) else ""
     return Cause(kind.name, *change[:3], text, remedy, old.line.id, change.defined)
 
 
-def _mended_too(mended: Difference, others: Sequence[Difference]) -> str:
+def _left(mended: Difference, others: Sequence[Difference]) -> list[Difference]:
     """Return what a remedy leaves: what would have set off the same stage by itself."""
     whole = mended.change.argument
-    left = [
+    return [
         one
         for one in others
         if set(one.sets_off) & set(mended.sets_off) and not one.change.argument.startswith(whole)
     ]
+
+
+def _mended_too(left: Sequence[Difference]) -> str:
     if not left:
         return ""
     kind, what, _ = left[0]

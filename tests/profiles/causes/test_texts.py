@@ -108,6 +108,12 @@ def test_a_structure_is_told_by_what_differs(tree, before, after, told):
     assert told in second(given(1, tree=first), given(2, tree=then)).sentence
 
 
+def test_a_number_that_is_not_all_that_differs_has_no_remedy():
+    trees = [NODE.format(*values) for values in ((1, "*"), (2, "*"), (3, "None"))]
+    assert "one with data" in second(given(1, tree=trees[0]), given(2, tree=trees[1])).remedy
+    assert second(given(1, tree=trees[0]), given(2, tree=trees[2])).remedy == ""
+
+
 def test_another_class_is_told_and_cannot_be_mended():
     trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
@@ -205,7 +211,8 @@ FEW = "Let `n` take few values."
         (PROGRAM, "int", ("2", "3"), "", "If `n` sizes no array, make it a dynamic argument"),
         (PROGRAM, "numpy.int64", ("np.int64(2)", "np.int64(3)"), "", "If `n` sizes no array"),
         (PROGRAM, "float", ("0.5", "0.25"), "", "Make `n` a dynamic argument, or let it take "),
-        (PROGRAM, "bool", ("True", "False"), "", "Make `n` a dynamic argument (with jnp.where"),
+        (PROGRAM, "bool", ("True", "False"), "", "If only values depend on `n`, make it a dyn"),
+        (library(), "bool", ("True", "False"), "", ""),
         (PROGRAM, "str", ("'train'", "'eval'"), "", ""),
         (PROGRAM, "str", ("'step 9'", "'step 10'"), "", FEW),
         (PROGRAM, "type", ("<class 'a'>", "<class 'b'>"), "", ""),
@@ -309,6 +316,38 @@ def test_static_functions_are_told_by_where_they_are_defined():
     said = [one.text for one in findings(profile) if "2 times more" in one.text]
     assert len(said) == 2
     assert all("a function made anew each time: `<lambda>` at test_texts" in one for one in said)
+
+
+def test_to_make_a_function_once_is_no_remedy_where_it_computes_something_else():
+    """As of samplers for several models: each has its own step, jitted where it is made."""
+
+    def sampler(density):
+        return jax.jit(lambda x: x - jax.grad(density)(x))
+
+    def scaled(scale):
+        return lambda x: jnp.sum(scale * x**2)
+
+    def steep(x):
+        return jnp.sum(jnp.exp(x) * x**3)
+
+    with harness.profile() as profile:
+        for density in (scaled(2.0), steep, scaled(3.0), steep):
+            sampler(density)(np.ones(4, np.float32))
+    causes = [profile.cause_of(built) for built in profile.builds]
+    kinds = ["first", "another program", "new function object", "new function object"]
+    assert [cause.kind for cause in causes] == kinds
+    assert causes[1].remedy.startswith("If only values differ in it")
+    assert all(cause.remedy.startswith("Define and jit it once") for cause in causes[2:])
+    assert "building again (avoidable)," in " ".join(profile.summary())
+    assert " building again," in " ".join(profile.summary()), "the other program is not avoidable"
+
+
+def test_a_function_made_anew_is_built_for_another_class_in_any_case():
+    """As of `em_step` of dynamax: each model makes its own, for parameters of another class."""
+    trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
+    calls = [(5, given(number, tree=tree), number) for number, tree in enumerate(trees, 1)]
+    _, found = causes(PROGRAM, calls)
+    assert (found.kind, found.remedy) == ("new function object", "")
 
 
 def test_what_jax_gives_its_own_operation_is_no_function_of_a_loop():
