@@ -16,7 +16,8 @@ from harness.watch.events import Static
 
 def _function(pair: Pair, item: None) -> Iterable[Change]:
     before, after = (f"object {built.line.object}" for built in pair)
-    yield Change(pair.new.function.name, before, after)
+    changed = pair.old.line.program != pair.new.line.program
+    yield Change(pair.new.function.name, before, after, "changed" * changed)
 
 
 def _traced(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change] | None:
@@ -60,7 +61,8 @@ def _remedy(built: Built, what: Change) -> str:
             "Each access to a method makes a new object: jit the function itself once, and pass "
             "the instance as an argument (a pytree, or static)."
         )
-    return "Define and jit it once, outside the loop or function that makes it."
+    passed = ", and pass what changes in it as an argument" if what.type else ""
+    return f"Define and jit it once, outside the loop or function that makes it{passed}."
 
 
 CAUSE = ChangeKind(

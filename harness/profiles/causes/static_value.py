@@ -70,11 +70,15 @@ def _made_anew(what: Change) -> str:
 
 def _remedy(built: Built, what: Change) -> str:
     name = f"`{what.argument}`"
-    words = [re.sub(r"\d+", "", text) for text in (what.before, what.after)]
-    if what.type in (_ANOTHER, "type") or (what.type == "str" and words[0] != words[1]):
-        return ""  # each is another program
     if AN_ARRAY in (what.before, what.after):
         return f"Pass {name} always as an array, or never."
+    if what.type == "bool":
+        own = built.function.origin == "program"  # two values are few, and a library's mode
+        how = f"depend on {name}, make it a dynamic argument, an array (with jnp.where)."
+        return UNSURE + how if own else ""
+    words = [re.sub(r"\d+", "", text) for text in (what.before, what.after)]
+    if what.type in (_ANOTHER, "type") or (not _is_number(what.after) and words[0] != words[1]):
+        return ""  # each is another program
     file = what.defined.rpartition(":")[0]
     if file:
         if library := package_of(file):
@@ -90,10 +94,6 @@ def _remedy(built: Built, what: Change) -> str:
             f"Pass the same object as {name}, or give its type, and those of what it holds, "
             "__eq__ and __hash__ by content (a frozen dataclass)."
         )
-    if what.type == "bool":
-        own = built.function.origin == "program"  # two values are few, and a library's mode
-        how = f"depend on {name}, make it a dynamic argument, an array (with jnp.where)."
-        return UNSURE + how if own else ""
     if built.function.through == FILTER_JIT:
         return _of_filtered(what)
     if built.function.origin == "library" or not _is_number(what.after):

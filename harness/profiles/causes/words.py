@@ -226,12 +226,10 @@ OF_LOOPS = "Jit the function that it is in, or define what it is given once, out
 INSIDE_JIT = "Do it inside the jitted function, or build small arrays with numpy."
 """What to do about one operation, where it is not known which function to jit."""
 
-
 DIFFERENTIATED = "Jit the whole function that is differentiated or batched."
 OF_ITERATION = (
     "Python loops over an array of JAX's there, or unpacks it: give it np.asarray(array) for that."
 )
-
 
 _KEYS = re.compile(r"key<|uint32\[\d+,[24]\]$")
 """Types of several random keys, of threefry or rbg; JAX parts typed ones by their numbers."""
