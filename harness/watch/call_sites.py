@@ -16,7 +16,6 @@ from harness.watch.jax_names import PMAP_FILE
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
 
-
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple(
     os.path.join(path, "")

@@ -73,19 +73,20 @@ def test_a_great_tree_keeps_its_largest_lines():
 def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     shape = ["shape", 5, 2.0, "f was built again", "Pad x."]
     rows = [["first", 1, 9.0, "", ""], ["unexplained", 1, 8.0, "", ""], shape]
+    rows.append(["another program", 1, 7.0, "", ""])  # built again, and has no remedy
     names = ["cause", "builds", "build_s", "sentence", "remedy"]
     frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
     made = causes.content(frame)
     data = made.tables[0].data
-    assert list(data["cause"]) == ["shape", "first", "unexplained"]
+    assert list(data["cause"]) == ["shape", "first", "unexplained", "another program"]
     assert data["saves_s"].iloc[0] == 2.0
     assert data["saves_s"].iloc[1:].isna().all()
-    assert made.figures[0].title == "2.0 s of 19 s went into building again"
+    assert made.figures[0].title == "9.0 s of 26 s went into building again"
     eager = pd.DataFrame([["shape", 9, 4.0, "", ""]], columns=names)
     eager = eager.assign(function="add", argument="", origin="jax")
     (figure,) = causes.content(pd.concat([frame, eager], ignore_index=True)).figures
     assert figure.title == (
-        "2.0 s of 23 s went into building again, 4.0 s into JAX's functions outside jit"
+        "9.0 s of 30 s went into building again, 4.0 s into JAX's functions outside jit"
     )
 
 

@@ -44,7 +44,6 @@ _MARGIN = 11
 _SHORT = 2
 """Findings behind the dearest that are told in a line each, rather than in full, if need be."""
 
-
 _USUAL_THRESHOLD_S = 1.0
 """JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
 kept."""

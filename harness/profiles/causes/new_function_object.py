@@ -61,8 +61,9 @@ def _remedy(built: Built, what: Change) -> str:
             "Each access to a method makes a new object: jit the function itself once, and pass "
             "the instance as an argument (a pytree, or static)."
         )
-    passed = ", and pass what changes in it as an argument" if what.type else ""
-    return f"Define and jit it once, outside the loop or function that makes it{passed}."
+    jitted = " and jit" * (built.line.kind != "trace")  # as `jax.eval_shape` only traces
+    passed = ", and pass what changes in it as an argument" if what.type or not jitted else ""
+    return f"Define{jitted} it once, outside the loop or function that makes it{passed}."
 
 
 CAUSE = ChangeKind(

@@ -345,6 +345,15 @@ def test_to_make_a_function_once_is_no_remedy_where_it_computes_something_else()
     assert " building again," in " ".join(profile.summary()), "the other program is not avoidable"
 
 
+def test_what_is_only_traced_is_not_to_be_jitted():
+    """As of the dtype of each number that jmp asks for: `jax.eval_shape(lambda: x).dtype`."""
+    with harness.profile() as profile:
+        for x in (1.0, 2.0):
+            jax.eval_shape(lambda x=x: jnp.sqrt(x))
+    *_, cause = [profile.cause_of(one) for one in profile.builds if one.function.origin != "jax"]
+    assert cause.remedy.startswith("Define it once, outside the loop or function that makes it, a")
+
+
 def test_a_function_made_anew_is_built_for_another_class_in_any_case():
     """As of `em_step` of dynamax: each model makes its own, for parameters of another class."""
     trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))

@@ -26,15 +26,16 @@ def content(causes: pd.DataFrame) -> Content:
     """Return the figure and the table; `causes` is the profile's table."""
     if causes.empty:
         return Content(notes=("Nothing was built.",))
-    mended = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
+    again = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
+    mended = again & causes["remedy"].ne("")
     # What can be mended in front: the rest is what any program pays.
-    causes = causes.assign(saves_s=causes["build_s"].where(mended), last=~mended)
+    causes = causes.assign(saves_s=causes["build_s"].where(mended), again=again, last=~mended)
     causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
     front = ("cause", "function", "saves_s", "sentence", "remedy", "builds", "build_s", "argument")
     table = tables.table(
         "causes",
         "Causes by function and argument; what can be mended first, the dearest at the top",
-        causes.drop(columns="last"),
+        causes.drop(columns=["last", "again"]),
         front,
     )
     notes = (
@@ -70,7 +71,7 @@ def _figure(causes: pd.DataFrame) -> Figure:
     )
     # As in the summary, where JAX's own functions are told of by themselves.
     outside = causes["origin"] == "jax"
-    title = f"{seconds_text(causes['saves_s'].where(~outside).sum())} of "
+    title = f"{seconds_text(causes['build_s'].where(causes['again'] & ~outside).sum())} of "
     title += f"{seconds_text(causes['build_s'].sum())} went into building again"
     if outside.any():
         seconds = seconds_text(causes["build_s"].where(outside).sum())
