@@ -141,6 +141,14 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     assert again in text_of(profile), "two loops are the same program"
 
 
+def test_a_loop_is_told_by_the_first_function_that_it_was_given(recorded):
+    through = "cond at /project/train.py:7, body at /project/train.py:9"
+    file = "/x/site-packages/jax/loops.py"
+    loop = events.Function(3, "while", "f", file, 5, "jax", through)
+    (found,) = findings(recorded(loop, *compiled(1, function=3)))
+    assert found.text == "JAX's `while` of `cond` (train.py:7) and 1 more was compiled outside jit"
+
+
 def frame(line, function):
     """A line of the program."""
     return events.Frame("/project/train.py", line, function, "program")
@@ -503,6 +511,13 @@ def test_it_fits_a_screen_whatever_is_in_it(tmp_path, width):
     assert len(found) <= LINES
     assert all(len(line) <= max(60, width) for line in found if "harness profile" not in line)
     assert "other finding" in "\n".join(found)
+
+
+def test_the_place_of_a_finding_is_told_where_its_text_is_cut(recorded):
+    """As of two structures of flax, which are long."""
+    profile = recorded(*compiled(2), kind="pytree", sentence="It was " + "one, " * 60 + "now two.")
+    (said,) = [line for line in text_of(profile).splitlines() if line.endswith("…, train.py:88")]
+    assert len(said) > 80
 
 
 def test_a_call_that_raised_is_not_said_to_have_built_anything(recorded):

@@ -291,7 +291,7 @@ def _jit_text(names: Sequence[str], what: str) -> str:
 def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding:
     function = builds[0].function
     given = list(dict.fromkeys(_given(function.through, builds[0].process.started.cwd)))
-    of = f" of {', '.join(given)}" if given else ""
+    of = f" of {some(given, 1)}" if given else ""
     by = f" by {caller}" if caller else ""
     done = f"JAX's `{function.name}`{of} was {verb_of(builds)} outside jit{by}"
     objects = {built.line.object for built in builds}

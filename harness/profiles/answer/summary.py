@@ -106,7 +106,12 @@ def _block(finding: Finding, width: int, with_remedy: bool) -> list[str]:
             text, width - _MARGIN, break_on_hyphens=False, max_lines=most, placeholder=" …"
         )
 
-    texts = wrapped(f"{finding.text}, {finding.place}" if finding.place else finding.text, 3)
+    place = f", {finding.place}" if finding.place else ""
+    texts = wrapped(finding.text + place, 3)
+    if place and not texts[-1].endswith(place[2:]):  # the text is cut, and not the place
+        *texts, last = wrapped(finding.text, 3)
+        last = shortened(last, max(2, width - _MARGIN - len(place))) + place
+        texts.append(shortened(last, width - _MARGIN))
     texts += wrapped(finding.remedy if with_remedy else "", 3)
     return [_seconds(finding.seconds) + texts[0], *(" " * _MARGIN + text for text in texts[1:])]
 

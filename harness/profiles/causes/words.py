@@ -77,7 +77,7 @@ def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | 
     return bool(alike), (_where(old), _where(new))
 
 
-LONGEST = 120
+LONGEST = 80
 """Characters of a structure that are shown."""
 
 ANOTHER_OBJECT = "the same text, another object"

@@ -155,23 +155,18 @@ def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
     if built.eager:
         remedy = eager_remedy(built)
     else:
-        left = _left(found[0], others)
+        inside = f"{change.argument}.", f"{change.argument}["
+        apart = [one for one in others if not f"{one.change.argument}.".startswith(inside)]
+        sizes = {one.kind.name for one in others if one not in apart} & {"shape"}
+        left = [one for one in apart if set(one.sets_off) & set(found[0].sets_off)]
         remedies = [worded(one.kind.remedy, built, one.change) for one in (found[0], *left)]
-        remedy = remedies[0] + _mended_too(left) if all(remedies) else ""
+        mended = all(remedies) and not (sizes and change.type)  # a field that sizes arrays stays
+        remedy = remedies[0] + _mended_too(left) if mended else ""
     return Cause(kind.name, *change[:3], text, remedy, old.line.id, change.defined)
 
 
-def _left(mended: Difference, others: Sequence[Difference]) -> list[Difference]:
-    """Return what a remedy leaves: what would have set off the same stage by itself."""
-    whole = mended.change.argument
-    return [
-        one
-        for one in others
-        if set(one.sets_off) & set(mended.sets_off) and not one.change.argument.startswith(whole)
-    ]
-
-
 def _mended_too(left: Sequence[Difference]) -> str:
+    """Return what a remedy leaves: what would have set off the same stage by itself."""
     if not left:
         return ""
     kind, what, _ = left[0]

@@ -114,6 +114,27 @@ def test_a_number_that_is_not_all_that_differs_has_no_remedy():
     assert second(given(1, tree=trees[0]), given(2, tree=trees[2])).remedy == ""
 
 
+def test_a_field_that_sizes_the_arrays_beside_it_is_not_to_be_one_with_data():
+    """As of the width of a layer of flax: a model of another width is another program."""
+    trees = [NODE.format(width, "*") for width in (16, 32)]
+
+    def causes_of(*sizes):
+        leaves = [
+            (events.Leaf("c[0].w", f"float32[{n}]"), events.Leaf("c2", "f32[]")) for n in sizes
+        ]
+        both = zip((1, 2), trees, leaves, strict=True)
+        return second(*(events.Arguments(n, tree, some, ()) for n, tree, some in both))
+
+    assert "one with data" in causes_of(16, 16).remedy
+    assert causes_of(16, 32).remedy == ""
+
+
+def test_an_argument_whose_name_begins_like_another_differs_too():
+    x = [(events.Leaf("x", f"f32[{n}]"), events.Leaf("x_mask", f"bool[{n}, 2]")) for n in (1, 2)]
+    found = second(*(events.Arguments(n, "x, x_mask", leaves, ()) for n, leaves in enumerate(x, 1)))
+    assert found.remedy.endswith(" `x_mask` differs too (shape): mend both.")
+
+
 def test_another_class_is_told_and_cannot_be_mended():
     trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
