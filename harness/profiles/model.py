@@ -158,8 +158,8 @@ class Built:
     def work(self) -> tuple[float, ...]:
         """The function, and what its program takes, gives and does, constants apart; or empty."""
         line, one = self.line, self.line.program or events.Program()
-        sizes = one.argument_bytes, one.output_bytes, one.temp_bytes, one.flops
-        return (line.function, *sizes) if line.program else ()
+        work = line.function, one.argument_bytes, one.output_bytes, one.flops
+        return work if line.program else ()  # temporary memory depends on constants, too
 
     @property
     def going_on(self) -> bool:

@@ -520,6 +520,16 @@ def test_the_place_of_a_finding_is_told_where_its_text_is_cut(recorded):
     assert len(said) > 80
 
 
+def test_a_place_that_goes_on_in_the_next_line_cuts_nothing(recorded):
+    lines = [events.Stack(2, (USER,)), events.Stack(3, (frame(9, "main"),))]
+    for n in range(6):
+        made = compiled(1, each=20, begin=1000 + 20 * n, function=2)[0]
+        lines.append(replace(made, id=n + 1, stack=2 + n % 2, object=n))
+    profile = recorded(*lines)
+    for width in range(60, 101):
+        assert "`broadcast_in_dim`, most at " in " ".join(text_of(profile, width).split())
+
+
 def test_a_call_that_raised_is_not_said_to_have_built_anything(recorded):
     profile = recorded(IMPORT, *compiled(3), kind="raised", after="TypeError")
     assert "raised TypeError 2 times, and nothing was built" in text_of(profile)

@@ -101,18 +101,13 @@ def _listed(found: list[Finding], width: int, room: int) -> list[str]:
 
 
 def _block(finding: Finding, width: int, with_remedy: bool) -> list[str]:
-    def wrapped(text: str, most: int) -> list[str]:
-        return textwrap.wrap(
-            text, width - _MARGIN, break_on_hyphens=False, max_lines=most, placeholder=" …"
-        )
-
-    place = f", {finding.place}" if finding.place else ""
-    texts = wrapped(finding.text + place, 3)
-    if place and not texts[-1].endswith(place[2:]):  # the text is cut, and not the place
-        *texts, last = wrapped(finding.text, 3)
-        last = shortened(last, max(2, width - _MARGIN - len(place))) + place
-        texts.append(shortened(last, width - _MARGIN))
-    texts += wrapped(finding.remedy if with_remedy else "", 3)
+    room, place = width - _MARGIN, f", {finding.place}" if finding.place else ""
+    wrap = textwrap.TextWrapper(room, break_on_hyphens=False, max_lines=3, placeholder=" …").wrap
+    texts = wrap(finding.text + place)
+    if place and texts[-1].endswith(" …"):  # it is the text that is cut, and not the place
+        *texts, last = wrap(finding.text)
+        texts.append(shortened(shortened(last, max(2, room - len(place))) + place, room))
+    texts += wrap(finding.remedy if with_remedy else "")
     return [_seconds(finding.seconds) + texts[0], *(" " * _MARGIN + text for text in texts[1:])]
 
 

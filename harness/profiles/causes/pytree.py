@@ -9,6 +9,7 @@ from harness.profiles.causes.cause import Cause, Change, ChangeKind, Difference,
 from harness.profiles.causes.words import (
     AN_ARRAY,
     ANOTHER_OBJECT,
+    FILTER_JIT,
     LONGEST,
     NOT_GIVEN,
     another_object,
@@ -217,6 +218,8 @@ def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -
 
 def _sentence(built: Built, what: Change) -> str:
     name, before, after = f"`{what.argument}`", what.before, what.after
+    if built.function.through == FILTER_JIT:  # which makes static what is no array
+        before, after = (text if text != AN_ARRAY else "a value" for text in (before, after))
     if after == ANOTHER_OBJECT:
         return (
             f"The structure of {name} holds `{before}`, whose text is the same as before, but "

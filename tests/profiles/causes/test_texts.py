@@ -135,6 +135,15 @@ def test_an_argument_whose_name_begins_like_another_differs_too():
     assert found.remedy.endswith(" `x_mask` differs too (shape): mend both.")
 
 
+def test_what_is_given_to_filter_jit_in_place_of_none_need_be_no_array():
+    static = events.Static("c", "float", "2.0")
+    found = second(given(1, tree="c: None"), given(2, static, tree="c"), function=FILTERED)
+    assert found.sentence.startswith(
+        "The structure of the arguments changed at `c`: None before, a"
+    )
+    assert "a value now. Also: pytree of `c`: not given → 2.0." in found.sentence
+
+
 def test_another_class_is_told_and_cannot_be_mended():
     trees = (f"c: (CustomNode(lib.{name}.State[()], [*]), *)" for name in ("es", "ga"))
     found = second(*(given(number, tree=tree) for number, tree in enumerate(trees, 1)))
