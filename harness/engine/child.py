@@ -207,7 +207,10 @@ class Child:
             watch()
 
     def wait(self, watch: Callable[[], None] = lambda: None) -> int:
-        """Return its exit code, -N where signal N killed it, once it has ended."""
+        """Return its exit code, -N where signal N killed it, at its end; its input is empty."""
+        if not self.kept:  # whose standard input says that its caller lives
+            assert self._process.stdin is not None
+            self._process.stdin.close()
         for _ in self.lines(watch):
             pass
         assert self.code is not None

@@ -71,6 +71,12 @@ def test_a_grandchild_that_holds_the_output_open_holds_nobody_up():
         assert child.wait() == 0
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["a child", "a kept command"])
+def test_a_command_that_reads_its_input_finds_it_empty(kept):
+    with Child(python("import sys; assert sys.stdin.read() == ''"), kept=kept) as child:
+        assert child.wait() == 0, child.output
+
+
 def test_a_kept_command_may_end_itself(tmp_path):
     script = """
 import pathlib, sys, time
@@ -107,7 +113,7 @@ CALLS = """
 from harness.engine.child import Child
 with Child({command}, kept={kept}) as child:
     child.send(b"null")
-    child.wait()
+    [*child.lines()]
 """
 
 
