@@ -164,7 +164,7 @@ def run(command: Sequence[str], setting: CacheSetting, place: Path, **variables:
         # After a signal these are Python's own lines of where that was.
         said = " | ".join(child.output[-5:]) or "it said nothing" if code > 0 else "no last words"
         raise ChildError(
-            f"The program ended with {child.how} under the setting {setting.name!r}: {said}"
+            f"The program ended ({child.how}) under the setting {setting.name!r}: {said}"
         )
     return child.spawned_ns
 

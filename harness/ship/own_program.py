@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 from harness.cache import advice
+from harness.engine.child import ChildError
 from harness.errors import ExitCode, HarnessError, match_names
 from harness.ship.routes import (
     COLD_CACHE,
@@ -35,6 +36,11 @@ ROUTES = (
     Route("serialized executable + warm cache", "executable", "warm"),
 )
 """The first is the plain one."""
+
+LAPACK = (
+    ". On CPUs LAPACK's functions (solve, cholesky, ...) are only looked up when something that "
+    "calls them is lowered: lower one before it is loaded"
+)
 
 
 class NoFirstStep(HarnessError):
@@ -72,8 +78,9 @@ class _OwnProgram(RoutesInTurns):
         known = {one.name: one for one in reversed(steps)}
         if not known:
             raise NoFirstStep(
-                "The program calls no function that `jax.jit` made, or runs a Python that cannot "
-                "be followed: there is no step to time. `harness cache advise` times whole runs."
+                "The program calls no function that `jax.jit` made, but in a trace or compiled by "
+                "itself; or it runs a Python that cannot be followed. So there is no step to time: "
+                "`harness cache advise` times whole runs."
             )
         wanted = list(known.values())
         if self.function:
@@ -86,7 +93,12 @@ class _OwnProgram(RoutesInTurns):
     def start(self, route: Route) -> Replicate:
         if route.cache == "cold":
             shutil.rmtree(self.cache(route), ignore_errors=True)
-        began_ns, step = self._first(StepJob(str(self.folder), self.function, route.program), route)
+        job = StepJob(str(self.folder), self.function, route.program)
+        try:
+            began_ns, step = self._first(job, route)
+        except ChildError as error:
+            crashed = route.program == "executable" and "SIGSEGV" in str(error)
+            raise ChildError(f"{error}{LAPACK if crashed else ''}") from None
         before_s = (step.entered_ns - began_ns) / 1e9
         compiles, hits = (
             step.before.get(kind, 0) + step.within.get(kind, 0) for kind in ("compile", "hit")

@@ -24,13 +24,8 @@ from harness.engine import channel
 from harness.ship import cases
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared, prepare
-from harness.watch.first_step import SERIALIZE
+from harness.watch.first_step import SERIALIZE, reason_of
 from harness.watch.jax_names import options_of, public
-
-NO_FLATBUFFERS = (
-    "the package 'flatbuffers' is not installed, and jax.export needs it to serialise: "
-    "pip install flatbuffers"
-)
 
 
 @dataclass(frozen=True)
@@ -109,10 +104,8 @@ def make_all(job: dict[str, Any]) -> dict[str, Any]:
 def _made(path: Path, program: ProgramForm, *given: Any) -> dict[str, Any]:
     try:
         return {"bytes": path.write_bytes(program.make(*given))}
-    except ImportError as error:
-        return {"reason": NO_FLATBUFFERS if "flatbuffers" in str(error) else str(error)}
     except Exception as error:  # JAX names what it cannot serialise by exceptions of many kinds
-        return {"reason": first_line(error)}
+        return {"reason": reason_of(error)}
 
 
 def call_of(prepared: Prepared) -> dict[str, Any]:
@@ -192,12 +185,6 @@ def plain(leaf: Any) -> Any:
     if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return np.asarray(jax.random.key_data(leaf)), str(jax.random.key_impl(leaf))
     return np.asarray(leaf)
-
-
-def first_line(error: Exception) -> str:
-    """Return an error's kind and the first line of what it says, if it says anything."""
-    said = str(error).strip().partition("\n")[0]
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 if __name__ == "__main__":

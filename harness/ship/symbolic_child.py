@@ -18,6 +18,7 @@ from harness.ship.routes import COLD, difference
 from harness.stages.passes import gc_off
 from harness.stages.prepared import prepare
 from harness.watch import evidence
+from harness.watch.first_step import reason_of
 
 SYMBOL = "b"
 
@@ -42,15 +43,15 @@ def measure(job: dict[str, Any]) -> dict[str, Any]:
         exported = export.export(functions[0])(*specs)
         export_s = time.monotonic() - begin
     except Exception as error:  # a function may do with a symbol whatever cannot be done with one
-        return {"reason": programs.first_line(error)}
+        return {"reason": reason_of(error)}
     answer: dict[str, Any] = {
         "export_s": export_s,
         "shapes": list(jax.tree_util.tree_leaves(shapes)),
     }
     try:
         answer["bytes"] = len(exported.serialize())
-    except ImportError:
-        answer["bytes_reason"] = programs.NO_FLATBUFFERS
+    except ImportError as error:
+        answer["bytes_reason"] = reason_of(error)
     proof = evidence.Evidence()
     data = [one.data(None) for one in prepared]
 

@@ -17,11 +17,13 @@ import dataclasses
 import functools
 import io
 import json
+import math
 import pickle
+import re
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,9 +136,11 @@ class _Follower:
             self._make(step, jitted, args, kwargs)
         kept = None
         if job.form != "jit":  # the call may donate them
-            kept = jax.tree.map(
-                lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf, (args, kwargs)
-            )
+            with _nothing_stored():
+                kept = jax.tree.map(
+                    lambda leaf: leaf.copy() if isinstance(leaf, jax.Array) else leaf,
+                    (args, kwargs),
+                )
         at, at_s, begin_ns = self.counts.copy(), self.compile_s, time.monotonic_ns()
         try:
             result = jax.block_until_ready(self._answer(jitted, args, kwargs))
@@ -149,7 +153,8 @@ class _Follower:
         step.within = dict(self.counts - at)
         step.compile_s = before_s + self.compile_s - at_s
         if kept is not None:
-            shipped, result = result, jitted(*kept[0], **kept[1])
+            with _nothing_stored():
+                shipped, result = result, jitted(*kept[0], **kept[1])
             both = pickle.dumps((_plain(result), _plain(shipped)))
             (Path(job.folder) / RESULTS).write_bytes(both)
         with (Path(job.folder) / STEPS).open("a") as file:
@@ -163,7 +168,7 @@ class _Follower:
                 step.made[name] = (Path(self.job.folder) / name).write_bytes(stored)
             # JAX, pickle and the program's own types refuse by exceptions of many kinds.
             except Exception as error:
-                step.reasons[name] = error_text(error)
+                step.reasons[name] = reason_of(error)
 
     def _answer(self, jitted: Any, args: Any, kwargs: Any) -> Any:
         if self.job.form not in FORMS:
@@ -191,6 +196,18 @@ class _FirstCall:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_jitted"], name)
+
+
+@contextlib.contextmanager
+def _nothing_stored() -> Iterator[None]:
+    """Keep what is compiled for us alone out of the cache, which is part of what is shipped."""
+    name, jax = "persistent_cache_min_compile_time_secs", jax_names.public()
+    before_s = jax_names.setting(name)
+    jax.config.update(f"jax_{name}", math.inf)
+    try:
+        yield
+    finally:
+        jax.config.update(f"jax_{name}", before_s)
 
 
 def _directory() -> str:
@@ -254,6 +271,22 @@ def _call_export(stored: bytes, args: Any, kwargs: Any, static: Any, jit: Any) -
     call = jax_names.public("jax.export").deserialize(bytearray(program)).call
     result = jit(call, donate_argnums=donated)(*leaves)
     return jax_names.public().tree.unflatten(_unpacked((args, kwargs, static), out_tree), result)
+
+
+_REASONS = {
+    "flatbuffers": "the package 'flatbuffers' is not installed, and jax.export needs it to "
+    "serialise: pip install flatbuffers",
+    "host_callback|emit_python_callback": "it calls Python back (`jax.debug.print`, "
+    "`pure_callback`, `equinox.error_if`, ...), which no file can hold",
+}
+"""What it means where some words stand in an error."""
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a program cannot be stored: what is known, else an error's kind and first line."""
+    said = str(error).strip().partition("\n")[0]
+    known = (why for words, why in _REASONS.items() if re.search(words, said))
+    return next(known, f"{type(error).__name__}: {said}".removesuffix(": "))
 
 
 FORMS: dict[str, tuple[Callable[..., bytes], Callable[..., Any]]] = {

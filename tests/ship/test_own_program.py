@@ -46,6 +46,30 @@ def step(x): return x @ data
 step(np.ones((8, 8), np.float32))
 """
 
+LARGE = """
+import jax, numpy as np
+data = np.random.default_rng(0).random((512, 512))  # about as large when it is compressed
+@jax.jit
+def step(x): return x @ data
+step(jax.numpy.ones((8, 512)))
+"""
+
+CALLS_BACK = """
+import jax
+@jax.jit
+def step(x):
+    jax.debug.print("{}", x)
+    return x
+step(1.0)
+"""
+
+SOLVE = """
+import jax, numpy as np
+@jax.jit
+def step(x): return jax.numpy.linalg.solve(x, x)
+step(np.eye(8, dtype="float32"))
+"""
+
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory):
@@ -112,6 +136,26 @@ def test_what_a_function_closes_over_is_another_each_time_and_the_shipped_one_is
     assert "what it closes over is fixed when it is shipped" in " ".join(out.split())
 
 
+def test_the_bytes_of_a_cache_are_without_what_is_compiled_to_compare_alone(ship):
+    code, out, said = ship("--format=json", "--", "-c", LARGE, ways=[5, 6])
+    assert code == 0, said
+    executable, with_cache = (row["shipped_bytes"] for row in json.loads(out)["rows"])
+    assert 2**20 < executable < with_cache < 1.1 * executable
+
+
+def test_what_calls_python_back_is_told_in_words(ship):
+    code, out, said = ship("--format=json", "--", "-c", CALLS_BACK, ways=[3, 5])
+    assert code == 0, said
+    assert all("it calls Python back" in row["reason"] for row in json.loads(out)["rows"])
+
+
+def test_where_a_program_crashes_that_was_loaded_the_known_reason_is_told(ship):
+    code, out, said = ship("--", "-c", SOLVE, ways=[5])
+    assert code == 0, said
+    assert "killed by SIGSEGV" in out
+    assert "LAPACK" in out
+
+
 @pytest.mark.parametrize(
     ("words", "code", "text"),
     [
@@ -119,6 +163,7 @@ def test_what_a_function_closes_over_is_another_each_time_and_the_shipped_one_is
         (("loss", "--", "-c", CLOSED_OVER), 2, "No function that the program has jitted matches"),
         (("--", "-c", OWN_PLACE), 2, "chooses its cache's directory itself"),
         (("--", "-c", "raise SystemExit('no data')"), 3, "no data"),
+        (("--", "-c", f"input(){CLOSED_OVER}"), 3, "EOFError"),
         (("--", "nosuch"), 2, "'nosuch' is not on PATH"),
         (("a", "b", "--", "-c", "pass"), 2, "one function before --; got a b"),
         (("a", "b"), 2, "or a program after --; got a b"),

@@ -13,8 +13,9 @@ import pytest
 from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ship import cases, routes
-from harness.ship.programs import call_of, first_line, inputs, jitted, plain
+from harness.ship.programs import call_of, inputs, jitted, plain
 from harness.stages.prepared import prepare
+from harness.watch.first_step import reason_of
 
 SMALL = Path(__file__).parents[1] / "suites" / "troubled"
 SHIP = "cache", "ship", "Scale", "--benchmarks", SMALL
@@ -138,5 +139,5 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_measured(tm
 
 
 def test_an_error_without_words_is_named_by_its_kind():
-    assert first_line(ValueError("first\nsecond")) == "ValueError: first"
-    assert first_line(NotImplementedError()) == "NotImplementedError"
+    assert reason_of(ValueError("first\nsecond")) == "ValueError: first"
+    assert reason_of(NotImplementedError()) == "NotImplementedError"

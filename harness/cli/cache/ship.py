@@ -173,11 +173,12 @@ def _page(report: routes.RoutesReport) -> Iterator[Part]:
     yield TextTable(pd.DataFrame(rows), left=("note",), wrapped=("note",))
     if "step" in taken:
         about = "compiling: all that is compiled, or loaded, until the step's end"
+        need = "; each path needs it"
     else:
-        about = "process: interpreter, import jax, backend"
+        about, need = "process: interpreter, import jax, backend", ", which only jit needs"
     yield (
         f"Medians in ms over {report.processes} processes per path, one at a time, in random order "
-        f"(seed {report.seed}). {about}. Bytes: beside the source, which only jit needs."
+        f"(seed {report.seed}). {about}. Bytes: beside the source{need}."
     )
 
 
