@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import TypeVar
@@ -133,21 +133,33 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
 def _tree(top: _Branch, depth: int, amount: str, least: float) -> Iterator[tuple[str, _Branch]]:
     """Yield the branches of a tree that are shown, with the name of each in its column.
 
-    Those have `least` of the `amount` of the top. One that only stands around another is left out.
+    Those have `least` of the `amount` of the top. One that only stands around another is left out,
+    but for its name where two are of one name.
     """
     floor = least * getattr(top, amount)
 
-    def walk(one: _Branch, level: int) -> Iterator[tuple[str, _Branch]]:
-        inside = [each for each in one.inside if getattr(each, amount) >= floor]
-        if level and len(inside) == 1 and getattr(one, f"own_{amount}") < floor:
-            yield from walk(inside[0], level)
-        elif level < depth:
-            times = f" × {one.count}" if one.count > 1 else ""
-            yield f"{'  ' * level}{branch_text(one)}{times}", one
-            for each in inside:
-                yield from walk(each, level + 1)
+    def inside(one: _Branch) -> list[_Branch]:
+        return [each for each in one.inside if getattr(each, amount) >= floor]
 
-    return walk(top, 0)
+    def shown(one: _Branch) -> _Branch:
+        only = inside(one)
+        around = len(only) == 1 and getattr(one, f"own_{amount}") < floor
+        return shown(only[0]) if around else one
+
+    def walk(one: _Branch, name: str, level: int) -> Iterator[tuple[str, _Branch]]:
+        if level == depth:
+            return
+        times = f" × {one.count}" if one.count > 1 else ""
+        yield f"{'  ' * level}{name}{times}", one
+        found = [(each, shown(each)) for each in inside(one)]
+        names = Counter(branch_text(last) for _, last in found)
+        for each, last in found:
+            text = branch_text(last)
+            if names[text] > 1 and last is not each:
+                text = f"{branch_text(each)} > {text}"
+            yield from walk(last, text, level + 1)
+
+    return walk(top, branch_text(top), 0)
 
 
 def branch_text(one: PassBranch | CallBranch | callers.CallSum) -> str:

@@ -11,10 +11,11 @@ from click.testing import CliRunner
 
 from harness import targets
 from harness.cli import app
-from harness.cli.compile_page import growth_page
+from harness.cli.compile_page import _tree, growth_page
 from harness.cli.output import TextTable
 from harness.errors import HarnessError
 from harness.ir.growth import Growth
+from harness.program.compiler.inside import PassBranch
 from tests.ir import waves
 
 GROWING = """
@@ -124,6 +125,15 @@ def test_only_rows_that_matter_are_told_and_how_to_get_the_others(harness):
     assert not [line for line in tables if line.startswith("Calls of Python")]
     code, out, _ = harness("Chain", "--case", "steps=8", *REST, "--no-try", "--depth", "3")
     assert "Calls of Python in trace, by line of yours and equation" in out.splitlines()
+
+
+def test_rows_of_one_name_are_told_apart_by_what_they_stand_in():
+    fused = PassBranch("Fused", "code generation", 3, 1.0, 1.0, 1.0)
+    around = [PassBranch(name, "", 1, 1.0, 0.0, 1.0, [fused]) for name in ("Emit", "Consume")]
+    alone = PassBranch("Layout", "", 1, 1.0, 0.0, 1.0, [PassBranch("Copy", "", 1, 1.0, 1.0, 1.0)])
+    top = PassBranch("all", "", 1, 3.0, 0.0, 3.0, [*around, alone])
+    names = [name for name, _ in _tree(top, 6, "wall_s", 0.05)]
+    assert names == ["all", "  Emit > Fused × 3", "  Consume > Fused × 3", "  Copy"]
 
 
 @pytest.mark.parametrize(
