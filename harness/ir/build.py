@@ -81,6 +81,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     fingerprint: str = ""
     facts: Facts | None = None
     """None where they were not asked for, as is the fingerprint."""
+    constants: str = ""
+    """Of their values, where facts were asked for; see :func:`harness.program.text.constants`."""
     inside: Inside | None = None
     """The inside of the compile; None where it was not asked for."""
     events: list[CompileEvent] = []

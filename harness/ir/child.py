@@ -116,7 +116,8 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
         shown = whole if wanted.located else text.normalise(whole)
     inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
-    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, inside, seen)
+    constants = text.constants(made.lowered.as_text() or "") if wanted.with_facts else ""
+    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, constants, inside, seen)
     if inside is not None:
         traced = _traced(made)
         found = remedies(traced.jaxpr, inside)

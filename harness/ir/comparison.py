@@ -43,6 +43,8 @@ class ProgramSide:
     facts: Facts
     text: str | None
     """None where it was not kept."""
+    constants: str = ""
+    """Of their values; "" of what was not built just now."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,8 @@ def built(
 
     def side(wanted: build.BuildJob) -> ProgramSide:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
-        return ProgramSide(wanted.label, made.fingerprint, made.facts or Facts(), made.text)
+        facts = made.facts or Facts()
+        return ProgramSide(wanted.label, made.fingerprint, facts, made.text, made.constants)
 
     def of_tree(tree: Path, job: Job, when: str) -> ProgramSide:
         there = {**os.environ, **job.environment}
@@ -115,10 +118,13 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
     # Equal fingerprints are equal optimised HLO; what came before it may differ all the same.
     text = "" if same and stage == "hlo" else text_difference(a.text or "", b.text or "")
     text = text if known else ""
-    differ = bool(changes or text or not (same or known))
+    other_values = a.constants != b.constants
+    differ = bool(changes or text or other_values or not (same or known))
     if same:
         verdict = f"the same program ({a.fingerprint})"
-        if text:
+        if other_values:
+            verdict += " but for the values of its constants"
+        elif text:
             verdict += f", from another {stage}"
     elif not known:
         verdict = (
@@ -128,7 +134,7 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
     elif differ:
         verdict = f"another program: {a.fingerprint} → {b.fingerprint}"
         if not text:
-            verdict += f", of the same {stage}"
+            verdict += f", of the same {stage}" + " but for its constants" * other_values
     else:
         verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
     return ProgramComparison(verdict, changes, text, differ)

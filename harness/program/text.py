@@ -23,6 +23,7 @@ for _ in range(3):  # locations nest: loc(callsite("f" at "g"("file.py":1:2)))
 _LOCATION = re.compile(rf"[ \t]*\bloc\({_INSIDE}\)")
 _LOCATION_LINE = re.compile(r"^#loc\d*(?: = .*)?\n?", re.M)
 
+_VALUES = re.compile(r'(?<=stablehlo.constant dense<)[\["][^>]*')
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-FX]+\b")  # JAX itself writes some of them as 0xXXXX
 _SOURCE = re.compile(r"[ \t]+#(?: .*)?$", re.M)
 
@@ -52,6 +53,15 @@ def fingerprint(compiled: Any) -> str:
     """
     text = compiled.as_text()
     return hashlib.sha256(normalise(text).encode()).hexdigest()[:16] if text else ""
+
+
+def constants(stablehlo: str) -> str:
+    """Return 16 hexadecimal digits of the values of a module's constant arrays; "" without any.
+
+    The text of optimised HLO leaves out those of more than ten elements, that of a jaxpr all.
+    """
+    found = "".join(sorted(_VALUES.findall(stablehlo)))
+    return hashlib.sha256(found.encode()).hexdigest()[:16] if found else ""
 
 
 # --- canonical names ------------------------------------------------------------------------------

@@ -38,6 +38,15 @@ class Same(Workload):
         return x + 1
 
 
+class Table(Workload):
+    def inputs(self):
+        return spec((32,))
+
+    @staticmethod
+    def function(x):
+        return x + jnp.asarray([3.0, *range(31)])
+
+
 class Mended(Workload):
     def inputs(self):
         return spec((8,))
@@ -49,8 +58,10 @@ class Mended(Workload):
 AFTER = BEFORE.replace("jnp.sin(x)", "jnp.sin(x) * x").replace(
     "class Same(Workload):", '# a line more\nclass Same(Workload):\n    """Now it says so."""'
 )
-AFTER = AFTER.replace('raise ValueError("it was broken then")', "return x").replace(
-    'sweep = {"size": [8, 16]}', 'sweep = {"size": [8, 16]}\n    x64 = True'
+AFTER = (
+    AFTER.replace("[3.0,", "[4.0,")
+    .replace('raise ValueError("it was broken then")', "return x")
+    .replace('sweep = {"size": [8, 16]}', 'sweep = {"size": [8, 16]}\n    x64 = True')
 )
 
 
@@ -106,6 +117,13 @@ def test_a_case_is_the_same_program_as_itself_now_and_before(diff, what, a, b):
     assert code == 0
     lines = rf"the same program \(.*\)\na: waves.Same{a}\nb: waves.Same{b}\n"
     assert re.fullmatch(lines, out)
+
+
+@pytest.mark.parametrize("stage", ["jaxpr", "hlo"])
+def test_values_of_a_constant_that_no_text_has_are_a_difference(diff, stage):
+    code, out, _ = diff("Table", "commit:HEAD", "--stage", stage, "--exit-code")
+    assert code == 1
+    assert re.match(r"the same program \(.*\) but for the values of its constants\n", out)
 
 
 def test_a_commit_is_built_as_it_was_with_its_own_types(diff):
