@@ -113,9 +113,8 @@ def _saved(remedy: Remedy) -> str:
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
     rows = []
     for stage in python:
-        first = next(iter(callers.lines(stage)), None)
         most = ""
-        if first is not None:
+        for first in callers.lines(stage)[:1]:
             share = share_text(first.own_calls, stage.calls)
             most = f"{first.name}, {line_text(first.file, first.line)}: {share} of the calls"
         rows.append((stage.name, f"{stage.calls:,}", seconds_text(stage.wall_s), most))
@@ -146,20 +145,16 @@ def _tree(top: _Branch, depth: int, amount: str, least: float) -> Iterator[tuple
         around = len(only) == 1 and getattr(one, f"own_{amount}") < floor
         return shown(only[0]) if around else one
 
-    def walk(one: _Branch, name: str, level: int) -> Iterator[tuple[str, _Branch]]:
-        if level == depth:
-            return
+    def walk(one: _Branch, around: str, level: int) -> Iterator[tuple[str, _Branch]]:
         times = f" × {one.count}" if one.count > 1 else ""
-        yield f"{'  ' * level}{name}{times}", one
-        found = [(each, shown(each)) for each in inside(one)]
+        yield f"{'  ' * level}{around}{branch_text(one)}{times}", one
+        found = [(each, shown(each)) for each in inside(one) if level + 1 < depth]
         names = Counter(branch_text(last) for _, last in found)
         for each, last in found:
-            text = branch_text(last)
-            if names[text] > 1 and last is not each:
-                text = f"{branch_text(each)} > {text}"
-            yield from walk(last, text, level + 1)
+            is_told = names[branch_text(last)] == 1 or last is each
+            yield from walk(last, "" if is_told else f"{branch_text(each)} > ", level + 1)
 
-    return walk(top, branch_text(top), 0)
+    return walk(top, "", 0)
 
 
 def branch_text(one: PassBranch | CallBranch | callers.CallSum) -> str:
@@ -175,10 +170,8 @@ def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]
         rows = [(name, *_figures(one, stage)) for name, one in branches]
         yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
         yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
-    found = {"line": callers.lines(stage)}
-    if stage.name == "lower":
-        found["primitive"] = callers.primitives(stage)
-    for kind, sums in found.items():
+    found = (("line", callers.lines(stage)), ("primitive", callers.primitives(stage)))
+    for kind, sums in found[: 2 if stage.name == "lower" else 1]:
         shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
         if len(shown) > 1:
             yield Heading(f"{stage.name.capitalize()}, by {kind}")
@@ -214,7 +207,6 @@ def _groups(inside: Inside, least: float) -> TextTable:
 
 
 def _passes(inside: Inside, depth: int, least: float) -> TextTable:
-    branches = _tree(inside.tree, depth, "wall_s", least)
     rows = [
         {
             "pass": name,
@@ -223,7 +215,7 @@ def _passes(inside: Inside, depth: int, least: float) -> TextTable:
             "own": seconds_text(one.own_wall_s),
             "threads": seconds_text(one.threads_s),
         }
-        for name, one in branches
+        for name, one in _tree(inside.tree, depth, "wall_s", least)
     ]
     return TextTable(pd.DataFrame(rows), wrapped=("",))
 
@@ -259,11 +251,10 @@ def _kernels(inside: Inside, least: float) -> Iterator[Part]:
     for kernel in named:
         if kernel.file:
             lines[f"{line_text(kernel.file, kernel.line)} {kernel.function}"] += kernel.wall_s
-    lines = {line: wall_s for line, wall_s in lines.items() if wall_s >= least * inside.wall_s}
-    if lines:
+    ordered = sorted(lines.items(), key=lambda item: -item[1])[:MOST_ROWS]
+    if most := [one for one in ordered if one[1] >= least * inside.wall_s]:
         yield Heading("Lines, by the named kernels that begin there")
-        ordered = sorted(lines.items(), key=lambda item: -item[1])[:MOST_ROWS]
-        rows = [{"line": line, "wall of its kernels": seconds_text(s)} for line, s in ordered]
+        rows = [{"line": line, "wall of its kernels": seconds_text(s)} for line, s in most]
         yield TextTable(pd.DataFrame(rows))
 
 

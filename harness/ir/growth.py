@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import Any
@@ -153,12 +154,11 @@ def _amounts(made: BuiltTexts) -> Iterator[tuple[str, str, float]]:
     yield "count", "kernels", len(inside.kernels)
     for group in inside.groups:
         yield "group", f"{group.name}: {group.part}".removesuffix(": "), group.wall_s
-    passes: dict[str, list[float]] = {}
+    passes: dict[str, list[float]] = defaultdict(lambda: [0.0, 0])
     waiting = [inside.tree]
     while waiting:
         branch = waiting.pop()
         waiting += branch.inside
-        passes.setdefault(branch.name, [0.0, 0])
         passes[branch.name][0] += branch.own_wall_s
         passes[branch.name][1] += branch.count
     for name, (wall_s, count) in passes.items():
@@ -167,7 +167,7 @@ def _amounts(made: BuiltTexts) -> Iterator[tuple[str, str, float]]:
 
 
 def _growth(kind: str, name: str, points: dict[float, list[float]]) -> Growth:
-    flat = [(value, samples) for value, samples in sorted(points.items())]
+    flat = sorted(points.items())
     fitted: dict[str, Any] = fit([value for value, _ in flat], [samples for _, samples in flat])
     medians = [(value, median(samples)) for value, samples in flat]
     each = None
@@ -179,13 +179,6 @@ def _growth(kind: str, name: str, points: dict[float, list[float]]) -> Growth:
     def known(name: str) -> float | None:
         return fitted[name] if enough and math.isfinite(fitted[name]) else None
 
-    return Growth(
-        kind,
-        name,
-        {f"{value:g}": middle for value, middle in medians},
-        known("exponent"),
-        known("low"),
-        known("high"),
-        fitted.get("fit") == POWER_LAW,
-        each,
-    )
+    values = {f"{value:g}": middle for value, middle in medians}
+    bounds = (known("exponent"), known("low"), known("high"))
+    return Growth(kind, name, values, *bounds, fitted.get("fit") == POWER_LAW, each)

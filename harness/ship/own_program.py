@@ -37,10 +37,7 @@ ROUTES = (
 )
 """The first is the plain one."""
 
-LAPACK = (
-    ". On CPUs LAPACK's functions (solve, cholesky, ...) are only looked up when something that "
-    "calls them is lowered: lower one before it is loaded"
-)
+LAPACK = ". If it calls LAPACK (solve, cholesky): lower something that does before it is loaded"
 
 
 class NoFirstStep(HarnessError):
@@ -98,7 +95,7 @@ class _OwnProgram(RoutesInTurns):
             began_ns, step = self._first(job, route)
         except ChildError as error:
             crashed = route.program == "executable" and "SIGSEGV" in str(error)
-            raise ChildError(f"{error}{LAPACK if crashed else ''}") from None
+            raise ChildError(f"{error}{LAPACK * crashed}") from None
         before_s = (step.entered_ns - began_ns) / 1e9
         compiles, hits = (
             step.before.get(kind, 0) + step.within.get(kind, 0) for kind in ("compile", "hit")

@@ -23,7 +23,7 @@ import re
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -198,16 +198,9 @@ class _FirstCall:
         return getattr(self.__dict__["_jitted"], name)
 
 
-@contextlib.contextmanager
-def _nothing_stored() -> Iterator[None]:
+def _nothing_stored() -> Any:
     """Keep what is compiled for us alone out of the cache, which is part of what is shipped."""
-    name, jax = "persistent_cache_min_compile_time_secs", jax_names.public()
-    before_s = jax_names.setting(name)
-    jax.config.update(f"jax_{name}", math.inf)
-    try:
-        yield
-    finally:
-        jax.config.update(f"jax_{name}", before_s)
+    return jax_names.module("config").persistent_cache_min_compile_time_secs(math.inf)
 
 
 def _directory() -> str:

@@ -242,17 +242,11 @@ def _branch(node: _Node, own: dict[int, float]) -> CallBranch:
     inside = sorted(
         (_branch(each, own) for each in node.inside.values()), key=lambda one: -one.calls
     )
-    return CallBranch(
-        node.name,
-        node.file,
-        node.line,
-        node.count,
-        node.calls + sum(one.calls for one in inside),
-        node.calls,
-        own.get(id(node), 0.0) + sum(one.wall_s for one in inside),
-        own.get(id(node), 0.0),
-        inside,
-    )
+    place = (node.name, node.file, node.line, node.count)
+    calls, own_s = node.calls, own.get(id(node), 0.0)
+    all_calls = calls + sum(one.calls for one in inside)
+    whole_s = own_s + sum(one.wall_s for one in inside)
+    return CallBranch(*place, all_calls, calls, whole_s, own_s, inside)
 
 
 def lines(tree: CallBranch) -> list[CallSum]:
@@ -282,10 +276,10 @@ def _sums(tree: CallBranch, key_of: Callable[[CallBranch], _Place | None]) -> li
             kept = found.setdefault(owner, CallSum(*owner))
             kept.own_calls += one.own_calls
             kept.own_wall_s += one.own_wall_s
-        if key is not None and not around[key]:
-            found[key].calls += one.calls
-            found[key].wall_s += one.wall_s
         if key is not None:
+            if not around[key]:
+                found[key].calls += one.calls
+                found[key].wall_s += one.wall_s
             around[key] += 1
         for each in one.inside:
             add(each, owner)

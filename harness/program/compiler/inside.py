@@ -134,15 +134,9 @@ def kernels(root: EventNode, hlo: str) -> list[Kernel]:
     for node, name in _outermost_kernels(root):
         place = places.get(name) or places.get(name.rpartition(".")[0]) or SourceLine()
         inside = list(node.all())
-        found.append(
-            Kernel(
-                name,
-                sum(one.wall_ns for one in inside) / 1e9,
-                sum(one.busy_ns for one in inside) / 1e9,
-                node.event.operations,
-                *place,
-            )
-        )
+        wall_s = sum(one.wall_ns for one in inside) / 1e9
+        threads_s = sum(one.busy_ns for one in inside) / 1e9
+        found.append(Kernel(name, wall_s, threads_s, node.event.operations, *place))
     return sorted(found, key=lambda kernel: -kernel.wall_s)
 
 
@@ -178,15 +172,10 @@ def _branch(nodes: Sequence[EventNode]) -> PassBranch:
         merged.count = len(nodes)
         return merged
     inside = sorted(map(_branch, children.values()), key=lambda one: -one.wall_s)
-    return PassBranch(
-        name_of(nodes[0]),
-        nodes[0].group,
-        len(nodes),
-        own + sum(one.wall_s for one in inside),
-        own,
-        threads + sum(one.threads_s for one in inside),
-        inside,
-    )
+    whole = own + sum(one.wall_s for one in inside)
+    threads += sum(one.threads_s for one in inside)
+    about = (name_of(nodes[0]), nodes[0].group, len(nodes))
+    return PassBranch(*about, whole, own, threads, inside)
 
 
 # Which of the user's lines an instruction of optimised HLO comes from, as its metadata says
@@ -243,19 +232,14 @@ def source_lines(hlo: str) -> dict[str, SourceLine]:
         old = _OLD_PLACE.search(metadata)
         if old:
             return SourceLine(op_name, "", old[1], int(old[2]))
-        at = _FRAME.search(metadata)
+        frame = _FRAME.search(metadata)
         known: list[SourceLine] = []
-        number = int(at[1]) if at else 0
+        number = int(frame[1]) if frame else 0
         while number in frames and len(known) < len(frames):
-            location = locations.get(frames[number].get("file_location_id", 0), {})
-            known.append(
-                SourceLine(
-                    op_name,
-                    functions.get(location.get("function_name_id", 0), ""),
-                    files.get(location.get("file_name_id", 0), ""),
-                    location.get("line", 0),
-                )
-            )
+            at = locations.get(frames[number].get("file_location_id", 0), {})
+            function = functions.get(at.get("function_name_id", 0), "")
+            file = files.get(at.get("file_name_id", 0), "")
+            known.append(SourceLine(op_name, function, file, at.get("line", 0)))
             # XLA counts parents from one behind: 0 and itself are no parent.
             parent = frames[number].get("parent_frame_id", 0) - 1
             if parent == number:

@@ -173,14 +173,11 @@ class Values(dict[Any, Any]):
     def results(self, outvars: Sequence[Any]) -> list[Any]:
         """Return the program's results; those that are parts of one array as that array."""
         values = [None if isinstance(var, Literal) else self[var] for var in outvars]
-        parts = [one for one in values if isinstance(one, Part) and one.value is None]
-        wholes = {id(one.whole): one.whole for one in parts}
-        alone = [
-            self.read(var)
-            for var, one in zip(outvars, values, strict=True)
-            if not (isinstance(one, Part) and id(one.whole) in wholes)
-        ]
-        return [*alone, *wholes.values()]
+        parts = [one for one in values if isinstance(one, Part)]
+        wholes = {id(one.whole): one.whole for one in parts if one.value is None}
+        inside = {id(one) for one in parts if id(one.whole) in wholes}
+        pairs = zip(outvars, values, strict=True)
+        return [*(self.read(var) for var, one in pairs if id(one) not in inside), *wholes.values()]
 
 
 def _follows(run: Sequence[Any], value: Any) -> bool:
