@@ -61,8 +61,9 @@ def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
 
 
 def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
-    # XLA's client is handed the module with all of them in it, before it begins with a pass.
-    cost = inside.tree.own_wall_s + _group(inside, FOLDING)
+    # XLA's client is handed the module with all of them in it, before it begins with a pass. What
+    # is folded of them is told as folding.
+    cost = inside.tree.own_wall_s
     pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
     sizes = {id(var): int(getattr(value, "nbytes", 0)) for var, value in pairs}
     if sum(sizes.values()) < LEAST_BYTES or cost < LEAST_SHARE * inside.wall_s:
