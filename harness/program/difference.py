@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.program.fact import Fact
 from harness.program.facts import BUILT, FACTS, Facts
-from harness.program.text import canonical
+from harness.program.text import canonical, named_as
 
 Value = float | None
 
@@ -50,7 +50,7 @@ def text_difference(a: str, b: str) -> str:
     Both are HLO, StableHLO or jaxprs. Source locations and numbers in names are no difference.
     """
     before, after = (canonical(text).splitlines(keepends=True) for text in (a, b))
-    return "".join(difflib.unified_diff(before, after, "before", "after"))
+    return "".join(difflib.unified_diff(before, named_as(before, after), "before", "after"))
 
 
 def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[str]:

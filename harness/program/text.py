@@ -7,9 +7,11 @@ an instruction does and on nothing that stands far away from it.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 METADATA = re.compile(r',\s*metadata=\{[^"}]*(?:"[^"\\]*(?:\\.[^"\\]*)*"[^"}]*)*\}')
@@ -66,79 +68,87 @@ def constants(stablehlo: str) -> str:
 
 # --- canonical names ------------------------------------------------------------------------------
 
-_HLO_NAME = re.compile(r"%([A-Za-z_][\w.\-]*)")
-_HLO_HEADER = re.compile(r"^(?:ENTRY )?%([\w.\-]+) \((.*)\) -> .*\{$")
-_HLO_PARAMETER = re.compile(r"(?<![\w.\-%])([A-Za-z_][\w.\-]*)(?=: )")
-_NUMBER = re.compile(r"[._]\d+(?![A-Za-z0-9])")
-
+_PARAMETER = re.compile(r"(?<![\w.\-%])[A-Za-z_][\w.\-]*(?=: )")
+"""In a computation's head, where its name stands without the sign that it has elsewhere."""
 _RESULTS = re.compile(r'^\s*(%[\w$.\-]+)(?::\d+)? = "?([\w.]+)')
 _VALUE = re.compile(r"%[\w$.\-]+")
 
 
 def canonical(text: str) -> str:
-    """Return a program's text normalised and with its names made canonical.
+    """Return a program's text normalised: of an HLO module, a StableHLO module, or a jaxpr.
 
-    `text` is of an HLO module, a StableHLO module, or a jaxpr. In HLO a name loses its numbers and
-    gets a new one that counts equal names in order of appearance, those of instructions in each
-    computation by itself; in StableHLO a value is named after the operation that makes it, in each
-    function by itself. A jaxpr's names already are in
-    order of appearance, and stay.
+    In StableHLO a value is named after the operation that makes it, in each function by itself.
     """
     start = text.lstrip()
     if start.startswith("HloModule"):
-        return _hlo(normalise(text))
+        return normalise(text)
     if start.startswith(("module", "#loc")):
         return _stablehlo(normalise_stablehlo(text))
     return normalise_jaxpr(text)
 
 
-class _Names:
-    """New names for old ones: what they are derived from, and a number from the second on."""
-
-    def __init__(self) -> None:
-        self.new: dict[str, str] = {}
-        self.taken: Counter[str] = Counter()
-
-    def name(self, old: str, stem: str) -> str:
-        if old not in self.new:
-            number = self.taken[stem]
-            self.taken[stem] += 1
-            self.new[old] = f"{stem}.{number}" if number else stem
-        return self.new[old]
+_MADE = re.compile(r"(?: +(?:ROOT )?(?=.* = )|(?:ENTRY )?(?=.*\{$))(%[\w$.\-]+)")
+"""The name that a line of HLO or StableHLO gives: of a value, or of a computation."""
 
 
-def _hlo(text: str) -> str:
-    lines = text.splitlines()
-    headers = [_HLO_HEADER.match(line) for line in lines]
-    known = {header[1] for header in headers if header}
-    computations, instructions = _Names(), _Names()
+def named_as(before: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Return canonical lines with the names of others that they match but for names.
 
-    def renamed(old: str) -> str:
-        names = computations if old in known else instructions
-        return names.name(old, _NUMBER.sub("", old))
+    Else one operation more would rename all of its kind that follow. Different names stay so.
+    """
+    bare, other = ([*map(_without_names, lines)] for lines in (before, after))
+    same: dict[int, str] = {}
+    for kind, at, stop, to, end in difflib.SequenceMatcher(None, bare, other).get_opcodes():
+        if stop - at == end - to:
+            pairs = zip(range(to, end), before[at:stop], strict=True)
+            same |= {n: one for n, one in pairs if kind == "equal" or _kind(one) == _kind(after[n])}
+    taken = set(_VALUE.findall("".join(before)))
+    values: dict[str, str] = {}
+    computations: dict[str, str] = {}
 
-    for number, header in enumerate(headers):
-        if header:  # its parameters stand there without the sign that names have elsewhere
-            instructions = _Names()  # no computation can name an instruction of another
-            begin, end = header.span(2)
-            parameters = _HLO_PARAMETER.sub(lambda m: renamed(m[1]), header[2])
-            lines[number] = lines[number][:begin] + parameters + lines[number][end:]
-        lines[number] = _HLO_NAME.sub(lambda m: "%" + renamed(m[1]), lines[number])
-    return "\n".join(lines) + "\n"
+    def name(old: re.Match[str]) -> str:
+        is_called = old.start() == 0 or old.string[: old.start()].endswith(("=", "ENTRY "))
+        return (computations if is_called else values).get(old[0], old[0])
+
+    found = []
+    for number, line in enumerate(after):
+        made, is_value = _MADE.match(line), line.startswith(" ")
+        if made:
+            known = _VALUE.search(same.get(number, ""))
+            new = known[0] if known else made[1] + "~" * (made[1] in taken)
+            (values if is_value else computations)[made[1]] = new
+        # A head goes with the names of its parameters.
+        is_same = not is_value and other[number] == _without_names(same.get(number, ""))
+        found.append(same[number] if is_same else _VALUE.sub(name, line))
+    return found
+
+
+def _kind(line: str) -> str:
+    """Return the name that a line gives, without its number."""
+    made = _MADE.match(line)
+    return made[1].rstrip(".0123456789") if made else ""
+
+
+def _without_names(line: str) -> str:
+    bare = _VALUE.sub("%", line)
+    return bare if line.startswith(" ") else _PARAMETER.sub("", bare)
 
 
 def _stablehlo(text: str) -> str:
-    names = _Names()
+    names: dict[str, str] = {}
+    taken: Counter[str] = Counter()
 
     def renamed(value: re.Match[str]) -> str:
-        return names.new.get(value[0], value[0])
+        return names.get(value[0], value[0])
 
     lines = []
     for line in text.splitlines():
         if line.lstrip().startswith("func.func"):
-            names = _Names()
-        made = _RESULTS.match(line)
-        if made:
-            names.name(made[1], "%" + made[2].rpartition(".")[2])
+            names.clear()
+            taken.clear()
+        if made := _RESULTS.match(line):
+            stem = "%" + made[2].rpartition(".")[2]
+            names[made[1]] = f"{stem}.{taken[stem]}" if taken[stem] else stem
+            taken[stem] += 1
         lines.append(_VALUE.sub(renamed, line))
     return "\n".join(lines) + "\n"

@@ -108,6 +108,52 @@ def test_operands_that_change_places_are_a_difference():
     assert text_difference(before, text.replace("{0}", "ROOT %s.3 = f32[] subtract(%y.2, %x.1)"))
 
 
+CALLS = """HloModule f
+
+%of.{0} (a.{1}: f32[]) -> f32[] {{
+  %a.{1} = f32[] parameter(0)
+  ROOT %r.{2} = f32[] add(%a.{1}, %a.{1})
+}}
+
+%of.{3} (a.{4}: f32[]) -> f32[] {{
+  %a.{4} = f32[] parameter(0)
+  ROOT %r.{5} = f32[] negate(%a.{4})
+}}
+
+ENTRY %main.{6} (x.{7}: f32[]) -> f32[] {{
+  %x.{7} = f32[] parameter(0)
+  %r.{8} = f32[] call(%x.{7}), to_apply=%of.{3}
+  ROOT %r.{9} = f32[] call(%r.{8}), to_apply=%of.{0}
+}}
+"""
+
+
+def test_computations_stay_apart_and_their_numbers_are_no_difference():
+    one, other = CALLS.format(*range(10, 20)), CALLS.format(*range(30, 40))
+    assert text_difference(one, other) == ""
+    [before], [after] = changed(one, other.replace("call(%r.38), to_apply=%of.30", "tanh(%r.38)"))
+    assert (before, after) == (
+        "ROOT %r.19 = f32[] call(%r.18), to_apply=%of.10",
+        "ROOT %r.19 = f32[] tanh(%r.18)",
+    )
+
+
+@pytest.mark.parametrize("stage", [1, 2], ids=["stablehlo", "hlo"])
+def test_one_operation_more_does_not_rename_those_that_follow(stage):
+    def steps(x, more):
+        for step in range(12):
+            x = x * 1.5 if step == 1 and more else x
+            y = jnp.sin(x) * 2.0 + x
+            x = jnp.tanh(y) - x
+            x = x / x.sum()
+        return x
+
+    one, other = (stages(lambda x, m=more: steps(x, m))[stage].as_text() for more in (0, 1))
+    before, after = changed(one, other)
+    assert 0 < len(before) < len(after) < 10
+    assert any("1.5" in line for line in after)
+
+
 def test_one_operation_more_in_stablehlo_leaves_the_others_as_they_are():
     one = stages(lambda x: jnp.tanh(x) @ jnp.cos(x))[1].as_text(debug_info=True)
     other = stages(lambda x: jnp.tanh(jnp.sin(x)) @ jnp.cos(x))[1].as_text()

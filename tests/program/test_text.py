@@ -3,13 +3,7 @@ from types import SimpleNamespace
 import jax
 import pytest
 
-from harness.program.text import (
-    canonical,
-    fingerprint,
-    normalise,
-    normalise_jaxpr,
-    normalise_stablehlo,
-)
+from harness.program.text import fingerprint, normalise, normalise_jaxpr, normalise_stablehlo
 
 FUNCTION = """
 import jax.numpy as jnp
@@ -75,30 +69,6 @@ StackFrames
 def test_metadata_are_stripped_whatever_they_hold_and_what_follows_is_kept(metadata, after):
     text = f"HloModule jit_f\n\n{TABLES}ENTRY main {{\n{ADD}{metadata}{after}\n}}\n"
     assert normalise(text) == f"HloModule jit_f\nENTRY main {{\n{ADD}{after}\n}}\n"
-
-
-def test_names_of_hlo_are_numbered_anew_and_computations_stay_apart():
-    text = """HloModule f
-
-%of.{0} (a.{1}: f32[]) -> f32[] {{
-  ROOT %r.{2} = f32[] add(%a.{1}, %a.{1})
-}}
-
-%of.{3} (a.{4}: f32[]) -> f32[] {{
-  ROOT %r.{5} = f32[] negate(%a.{4})
-}}
-
-ENTRY %main.{6} (x.{7}: f32[]) -> f32[] {{
-  %r.{8} = f32[] call(%x.{7}), to_apply=%of.{3}
-  ROOT %r.{9} = f32[] call(%r.{8}), to_apply=%of.{0}
-}}
-"""
-    shown = canonical(text.format(*range(10, 20)))
-    assert shown == canonical(text.format(*range(30, 40)))
-    assert "%of (a: f32[])" in shown
-    assert "%of.1 (a: f32[])" in shown
-    assert "call(%x), to_apply=%of.1\n" in shown
-    assert "call(%r), to_apply=%of\n" in shown
 
 
 def test_stablehlo_with_locations_becomes_that_without_from_wherever():
