@@ -106,9 +106,8 @@ def cases(
     if len(found) < LEAST_VALUES:
         raise UsageError(
             f"--against {axis}: {name_of(workload)} has the values {', '.join(map(repr, values))}; "
-            f"{len(found)} of them can be compiled and {'is a' if len(found) == 1 else 'are'} "
-            f"positive number{'' if len(found) == 1 else 's'}. How something grows takes at least "
-            f"{LEAST_VALUES}: add values to its sweep."
+            f"positive numbers that can be compiled: {len(found)} of them. How something grows "
+            f"takes at least {LEAST_VALUES}: add values to its sweep."
         )
     return sorted(found.items())
 

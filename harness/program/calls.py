@@ -51,8 +51,7 @@ def is_ours(file: str) -> bool:
 
 
 def _calls(doing: str, rank: int) -> Fact:
-    name = f"{doing}_calls"
-    verb = {"trace": "tracing", "lower": "lowering"}[doing]
+    name, verb = f"{doing}_calls", {"trace": "tracing", "lower": "lowering"}[doing]
     return Fact(
         name=name,
         source="calls",

@@ -33,17 +33,8 @@ def _cost(name: str, unit: Unit, noun: str, meaning: str, of: str, rank: int = 0
         value = float(costs.get(of, 0.0))
         return value if value >= 0 else None
 
-    return Fact(
-        name=name,
-        source="cost",
-        unit=unit,
-        meaning=meaning,
-        noun=noun,
-        read=read,
-        large=True,
-        rank=rank,
-        column=bool(rank),
-    )
+    about: dict[str, Any] = {"noun": noun, "meaning": meaning, "rank": rank, "column": bool(rank)}
+    return Fact(name=name, source="cost", unit=unit, read=read, large=True, **about)
 
 
 def _memory(name: str, noun: str, meaning: str, of: str, **more: Any) -> Fact:

@@ -22,7 +22,7 @@ def equations(jaxpr: Any) -> int:
 def every(jaxpr: Any) -> Iterator[Any]:
     """Yield the equations that :func:`equations` counts."""
     seen: set[int] = set()
-    waiting = [_open(jaxpr)]
+    waiting = [getattr(jaxpr, "jaxpr", jaxpr)]
     while waiting:
         found = waiting.pop()
         if id(found) in seen:
@@ -34,15 +34,11 @@ def every(jaxpr: Any) -> Iterator[Any]:
                 waiting.extend(nested(value))
 
 
-def _open(jaxpr: Any) -> Any:
-    return getattr(jaxpr, "jaxpr", jaxpr)
-
-
 def nested(value: Any) -> Iterator[Any]:
     """Yield the jaxprs that a parameter of an equation holds."""
     # By its equations: `jax.extend.core`, which has the types, imports Pallas (14 ms).
     if hasattr(value, "eqns"):
-        yield _open(value)
+        yield getattr(value, "jaxpr", value)
     elif isinstance(value, (tuple, list)):  # `branches` of cond, `jaxprs` of linear solves
         for item in value:
             yield from nested(item)

@@ -26,11 +26,9 @@ def kinds(lowered: Any) -> dict[str, int] | None:
     while waiting:
         for region in waiting.pop().regions:
             for block in region:
-                for operation in block.operations:
-                    inner = operation.operation
-                    found[inner.name] += 1
-                    if len(inner.regions):
-                        waiting.append(inner)
+                inner = [one.operation for one in block.operations]
+                found.update(one.name for one in inner)
+                waiting += [one for one in inner if len(one.regions)]
     return {
         name: count
         for name, count in sorted(found.items())

@@ -124,9 +124,9 @@ class _OwnProgram(RoutesInTurns):
 
     def _first(self, job: StepJob, route: Route) -> tuple[int, FirstStep]:
         began_ns, steps = self._run(job, route)
-        if not steps:
-            raise NoFirstStep(f"{route.name}: the program did not call {self.function} this time.")
-        return began_ns, steps[0]
+        if steps:
+            return began_ns, steps[0]
+        raise NoFirstStep(f"{route.name}: the program did not call {self.function} this time.")
 
     def _run(self, job: StepJob, route: Route) -> tuple[int, list[FirstStep]]:
         """Run the program; return when it was started, and the first steps that were seen."""

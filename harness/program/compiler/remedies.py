@@ -61,8 +61,7 @@ def remedies(jaxpr: Any, inside: Inside) -> list[TriableRemedy]:
 
 
 def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
-    # XLA's client is handed the module with all of them in it, before it begins with a pass. What
-    # is folded of them is told as folding.
+    # XLA's client is handed all of them before it begins with a pass; folding is told by itself.
     cost = inside.tree.own_wall_s
     pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
     sizes = {id(var): int(getattr(value, "nbytes", 0)) for var, value in pairs}
@@ -71,8 +70,8 @@ def _constants(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:
     largest = max(sizes, key=lambda key: sizes[key])
     line = next((_line(one) for one in every(jaxpr) if largest in map(id, one.invars)), "")
     cause = f"constants of {sum(sizes.values()) / 1e6:,.0f} MB are part of the program"
-    advice = "pass them as arguments"
-    yield TriableRemedy(Remedy(cause, line, advice, cost), constants_as_arguments)
+    remedy = Remedy(cause, line, "pass them as arguments", cost)
+    yield TriableRemedy(remedy, constants_as_arguments)
 
 
 def _dear(jaxpr: Any, inside: Inside) -> Iterator[TriableRemedy]:

@@ -122,13 +122,8 @@ def build(events: Sequence[CompileEvent]) -> EventNode | None:
     if not roots:
         return None
     root = max(roots, key=lambda node: node.event.end_ns - node.event.begin_ns)
-    begin, end = root.event.begin_ns, root.event.end_ns
     tops = {
-        name: [
-            node
-            for node in nodes
-            if node is root or (node.event.begin_ns >= begin and node.event.end_ns <= end)
-        ]
+        name: [node for node in nodes if node is root or _holder([root], node.event)]
         for name, nodes in threads.items()
     }
     hosts = _hosts({name: nodes for name, nodes in tops.items() if nodes}, root)
@@ -191,21 +186,16 @@ def _deepest(tops: Sequence[EventNode], event: CompileEvent) -> EventNode:
 
 def _share(root: EventNode, hosts: dict[str, str]) -> None:
     """Give each moment of the compile to the events that work in it."""
-    edges: list[tuple[int, int, EventNode]] = []
+    edges: list[tuple[int, int, int, EventNode]] = []
     for node in root.all():
-        edges += [(node.event.begin_ns, 1, node), (node.event.end_ns, 0, node)]
+        begin, end = node.event.begin_ns, node.event.end_ns
+        edges += [(begin, 1, -end, node), (end, 0, -begin, node)]
     # Of one moment, what ends goes before what begins, inner before outer, outer before inner.
-    edges.sort(
-        key=lambda edge: (
-            edge[0],
-            edge[1],
-            -edge[2].event.begin_ns if not edge[1] else -edge[2].event.end_ns,
-        )
-    )
+    edges.sort(key=lambda edge: edge[:3])
     stacks: dict[str, list[EventNode]] = defaultdict(list)
     working: list[EventNode] = []
     before = root.event.begin_ns
-    for moment, begins, node in edges:
+    for moment, begins, _, node in edges:
         if moment > before and working:
             for one in working:
                 one.wall_ns += (moment - before) / len(working)
