@@ -106,8 +106,8 @@ def cases(
     if len(found) < LEAST_VALUES:
         raise UsageError(
             f"--against {axis}: {name_of(workload)} has the values {', '.join(map(repr, values))}; "
-            f"positive numbers that can be compiled: {len(found)} of them. How something grows "
-            f"takes at least {LEAST_VALUES}: add values to its sweep."
+            f"{len(found)} of them can be compiled, as positive numbers. How something grows takes "
+            f"at least {LEAST_VALUES}: add values to its sweep."
         )
     return sorted(found.items())
 
