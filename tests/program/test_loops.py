@@ -50,6 +50,20 @@ def of_a_loop_inside(x):
     return x
 
 
+def halved(x):
+    for _ in range(2):
+        x = jnp.sin(x) / 2
+    return x
+
+
+def of_a_loop_that_makes_nothing_between(x):
+    for number in range(10):
+        x = x * number - 1
+        left, right = (halved(x) for _ in range(2))
+        x = left + right
+    return x
+
+
 def of_two_loops_at_once(x):
     for number in range(9):
         x = jnp.exp(x) * number
@@ -78,6 +92,7 @@ def of_a_library(x):
         (two_loops, [(20, 10, 1, True, True), (20, 10, 5, True, True)]),
         (of_a_jitted_body, [(27, 9, 1, True, True)]),
         (of_a_loop_inside, [(72, 9, 1, True, True)]),
+        (of_a_loop_that_makes_nothing_between, [(110, 10, 1, True, True)]),
         (of_two_loops_at_once, [(180, 90, 3, True, True)]),
         (of_a_library, [(40, 20, 1, False, True)]),
     ],

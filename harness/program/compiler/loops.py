@@ -92,16 +92,16 @@ def written_out(equations: Sequence[Placed], least: float) -> list[WrittenOut]:
             others.append(one)
     found = [one for one in _called(others) if one.equations >= 0.5 * len(equations)]
     turns = {loop: _turns(map(_key, inside)) for loop, inside in loops.items()}
-    for loop in sorted(loops, key=lambda loop: -_depth(loop, around)):
-        outer = around.get(loop)
+    whole = {loop: _turns(one.at for one in inside) for loop, inside in loops.items()}
+    for loop in sorted(loops, key=lambda loop: -len(_outside(loop, around))):
         # One of few turns, in a loop, is part of what each turn of that does.
-        if (
-            outer in loops
-            and LEAST_TURNS <= turns[outer] <= turns[loop] < LEAST_TURNS * turns[outer]
-        ):
-            loops[outer] += loops.pop(loop)
+        for outer in _outside(loop, around):
+            most = LEAST_TURNS * turns.get(outer, 0)
+            if outer in loops and LEAST_TURNS <= turns[outer] <= turns[loop] < most:
+                loops[outer] += loops.pop(loop)
+                break
     for loop, inside in loops.items():
-        most = max(turns[loop], _turns(one.at for one in inside))
+        most = max(turns[loop], whole[loop])
         found.append(WrittenOut(len(inside), most, loop, True, turns[loop] >= LEAST_TURNS))
     found = [one for one in found if one.turns >= LEAST_TURNS and one.equations >= least]
     return sorted(found, key=lambda one: -one.equations)
@@ -136,13 +136,13 @@ def _called(equations: Sequence[Placed]) -> Iterator[WrittenOut]:
         yield WrittenOut(lines[where], turns, where, False, True)
 
 
-def _depth(loop: _Place, around: Mapping[_Place, _Place]) -> int:
-    """Return in how many loops a loop stands; what calls itself stands in no more than these."""
-    seen: set[_Place] = set()
-    while loop in around and loop not in seen:
-        seen.add(loop)
+def _outside(loop: _Place, around: Mapping[_Place, _Place]) -> list[_Place]:
+    """Return the loops that a loop stands in, the innermost first, each once."""
+    found: list[_Place] = []
+    while loop in around and around[loop] not in found:
         loop = around[loop]
-    return len(seen)
+        found.append(loop)
+    return found
 
 
 def _loops_at(place: _Place) -> list[_Place]:
