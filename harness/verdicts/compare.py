@@ -91,7 +91,8 @@ def compare(
             )
     tree = Path(results) if results is not None else None
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
-    named = named_arms(frame, a, b, tree)
+    # Labels tell the rows that filters leave.
+    named = named_arms(frame if frame is None else frame.reset_index(drop=True), a, b, tree)
     return comparison_between(
         *named, tree, filters=filters, interleaved=interleaved, across=bool(names)
     ).frame

@@ -61,8 +61,10 @@ TREATED = {
     "CSV, empty text kept": lambda frame: through_csv(frame, keep_default_na=False),
 }
 
+JAX = "jax=0.11.2", "jax=0.12.0.1"
+
 QUESTIONS = {
-    "compare": lambda frame: harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1"),
+    "compare": lambda frame: harness.compare(frame, *JAX),
     "scaling": lambda frame: harness.scaling(frame, "width"),
     "phases": harness.phases,
     "static_costs": harness.static_costs,
@@ -93,6 +95,13 @@ def sorted_rows(answer):
 
 OFTEN = ("a helper column", "reset_index", "a column as index", "objects", "Parquet", "CSV")
 """What is done to frames most; the rest is looked at by night."""
+
+
+@pytest.mark.parametrize("treated", ["one label for all rows", "an index of several"])
+def test_filters_leave_the_same_rows_whatever_their_labels_are(frame, answers, treated):
+    found = harness.compare(TREATED[treated](frame), *JAX, stages=["compile"])
+    expected = answers["compare"]
+    assert sorted_rows(found) == sorted_rows(expected[expected["stage"] == "compile"]) != []
 
 
 @pytest.mark.parametrize(
