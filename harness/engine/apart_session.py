@@ -40,7 +40,7 @@ class FirstCallSession(StagedSession):
         began = _clock()
         for run in self.runs().values():
             run.visit(0)
-            if not run.over:
+            if run.record is None:
                 self.finish(run)
         self.send(Bye(self.timed_ns, _clock() - began))
 
@@ -98,7 +98,7 @@ def _visit(runs: dict[str, CaseRun], seed: int) -> None:
     for run in random.Random(seed).sample(again, len(again)):
         _visit_once(run, VISITS)
     for run in runs.values():
-        if not run.over:
+        if run.record is None:
             run.session.finish(run)
 
 

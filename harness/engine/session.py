@@ -60,6 +60,8 @@ class CaseRun:
     measured: StagedCase | ComparedCase
     passes: int = 0
     over: bool = False
+    failed: str = ""
+    """Why it is over, where that is a fault."""
     record: Record | None = None
     """What was sent."""
 
@@ -71,9 +73,9 @@ class CaseRun:
         except (NotApplicable, Unavailable) as error:
             self._end("skipped", str(error))
         except WorkloadError as error:
-            self._end("failed", str(error))
+            self.over, self.failed = True, str(error)
         except (Exception, SystemExit) as error:  # a user's function may raise anything
-            self._end("failed", failure(error, self.measured.who))
+            self.over, self.failed = True, failure(error, self.measured.who)
 
     def add(self, field: str, find: Callable[[Callable[[str], None]], Any]) -> None:
         """Have more found out about the case, and send its record again if there is any."""
@@ -96,11 +98,18 @@ class CaseRun:
         return announce
 
     def finish(self, reference_ns: dict[str, float]) -> None:
-        """Send the record of a case whose passes are all made."""
+        """Send the record of a case whose passes are all made, or of which one failed.
+
+        Of a failed one it holds the stages that were taken before, if any; of a comparison none.
+        """
         stages = self.measured.stages()
+        taken = any(samples.samples_ns for samples in stages.values())
+        if self.failed and not (taken and isinstance(self.measured, StagedCase)):
+            self._end("failed", self.failed)
+            return
         fields = {"reference_ns": reference_ns, **self.measured.fields(), "stages": stages}
-        if any(samples.samples_ns for samples in stages.values()):
-            self._end("ok", "", **fields)
+        if taken:
+            self._end("failed" if self.failed else "ok", self.failed, **fields)
         else:
             reasons = {reason for samples in stages.values() for reason in samples.refused}
             self._end("refused", "; ".join(sorted(reasons)), **fields)
@@ -188,7 +197,7 @@ class Session(ABC):
             if run.over:
                 continue
             run.visit(pass_)
-            if last[key] == number and not run.over:
+            if run.failed or (last[key] == number and not run.over):
                 waiting.append(run)
             reference = runs.get(REFERENCE)
             if reference is None or reference.passes or reference.over:
@@ -298,7 +307,7 @@ class StagedSession(Session):
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case, calibrated by the loops of its own visits."""
         assert isinstance(run.measured, StagedCase)
-        run.finish({LOOP: min(run.measured.loop_ns)})
+        run.finish({LOOP: min(run.measured.loop_ns, default=0.0)})
 
 
 class PassSession(StagedSession):

@@ -108,11 +108,11 @@ class CaseRecords:
 
     def leave_other_code_out(self) -> str:
         """Leave out processes that ran other code than the last one; say which, and why."""
-        measured = {name: one for name, one in self.processes.items() if one.status in _MEASURED}
-        if len({one.code for one in measured.values()}) < 2:
+        ran = {name: p for name, p in self.processes.items() if p.code or p.status in _MEASURED}
+        if len({one.code for one in ran.values()}) < 2:
             return ""
-        last = max(measured.values(), key=lambda one: (one.file, one.started_at))
-        found = {name: _differences(one.code, last.code) for name, one in measured.items()}
+        last = max(ran.values(), key=lambda one: (one.file, one.started_at))
+        found = {name: _differences(one.code, last.code) for name, one in ran.items()}
         others = [name for name, differing in found.items() if differing]
         for name in others:
             del self.processes[name]
@@ -205,7 +205,7 @@ class Collector:
         own = apart(record.protocol) in OWN_PROGRAM
         cpu_ns = dict[int, float]()
         old = record.protocol != FIRST_CALL and record.comparison is None
-        for stage, taken in record.stages.items() if measured else ():
+        for stage, taken in record.stages.items():
             if old and stage in ALONE_STAGES:
                 stage = used(stage)
             known = stages.get(stage)

@@ -205,9 +205,10 @@ def _outcome(case: CaseRecords, valued: int, remarks: list[Remark], note: str) -
     """
     failed, skipped = case.reasons("failed"), case.reasons("skipped")
     count = len(case.processes)
-    if len(failed) + len(skipped) == count:
+    if len(failed) + len(skipped) == count and not valued:
         return ("failed", _commonest(failed)) if failed else ("skipped", _commonest(skipped))
-    share = f"{len(failed)} of {count} processes failed: {_commonest(failed)}" if failed else ""
+    some = failed and valued < count  # the others failed later, and have a value of this stage
+    share = f"{len(failed)} of {count} processes failed: {_commonest(failed)}" if some else ""
     reasons: Counter[str] = Counter()
     for _, counts, _ in remarks:
         reasons.update(counts)

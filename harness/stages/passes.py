@@ -44,6 +44,7 @@ def take_pass(
     announce: Callable[[str], None] = lambda stage: None,
     effort_s: float = EXECUTE_S,
     steps: Sequence[Step] = (),
+    failed: Callable[[Pass], None] = lambda taken: None,
 ) -> Pass:
     """Take every stage of some steps once, from nothing in memory.
 
@@ -59,6 +60,7 @@ def take_pass(
         announce: called with the name of each stage before it begins, outside the clock.
         effort_s: how long the program is run for, in seconds.
         steps: those whose stages are taken; without any, those of the scenario.
+        failed: called with what was taken before a stage raised.
     """
     state = SCENARIOS[scenario]
     with ExitStack() as stack:
@@ -69,8 +71,12 @@ def take_pass(
             cache_state.use(own)
         jax.clear_caches()
         run = Pass(prepared, proof, state, own, announce, effort_s)
-        for name in names(*(steps or state.steps)):
-            run.take(STAGES[name])
+        try:
+            for name in names(*(steps or state.steps)):
+                run.take(STAGES[name])
+        except (Exception, SystemExit):  # a user's function may raise anything
+            failed(run)
+            raise
         if folder is not None and run.folder != folder:
             cache_state.use(folder)  # not a directory that is gone in a moment
     return run

@@ -95,9 +95,7 @@ class StagedCase:
                 timed_ns += taken.timed_ns
                 taken.build.forget()
                 taken = self._take(max(number, 1), announce)
-        self._look_at_program(taken)
-        taken.build.forget()
-        self._add(taken)
+        self._keep(taken)
         self.passes += 1
         return timed_ns + taken.timed_ns
 
@@ -124,7 +122,14 @@ class StagedCase:
             number=number,
             announce=announce,
             steps=self.steps,
+            failed=self._keep,
         )
+
+    def _keep(self, taken: Pass) -> None:
+        if taken.build.compiled is not None:
+            self._look_at_program(taken)
+        taken.build.forget()
+        self._add(taken)
 
     def _look_at_program(self, taken: Pass) -> None:
         build = taken.build

@@ -127,6 +127,25 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     assert len(outcome.failed + hanging.failed) == 7
 
 
+def test_what_was_taken_before_a_case_failed_at_its_call_has_its_values(tmp_path):
+    outcome = sweep([workload("bad", "LookedUp")], tmp_path, "3x1")
+    sizes = [record.axes["size"] for record in outcome.failed]
+    assert sizes == [16, 16], "and is left alone then"
+    assert {record.status for record in outcome.failed} == {"failed"}
+    frame = harness.load(tmp_path)
+    found = frame[frame["size"] == 16].set_index("stage")
+    done, failed = found.loc[["trace", "lower", "compile"]], found.loc[["dispatch", "execute"]]
+    assert set(done["status"]) == {"ok"}
+    assert set(done["reason"]) == {""}
+    assert set(done["n_processes"]) == {2}
+    assert (done["calibrated"] > 0).all()
+    assert (done["hlo_instructions"] > 0).all()
+    assert set(failed["status"]) == {"failed"}
+    assert (
+        failed["reason"].str.contains("KeyError: 'no table for 16' (at bad.py:", regex=False).all()
+    )
+
+
 def test_a_case_that_fails_twice_is_left_alone_and_its_first_call_not_taken(tmp_path):
     raises = {"keep": lambda case: case.axes["trouble"] == "raise", "first_calls": 1}
     outcome = sweep([Troubled], tmp_path, "4x1", **raises)

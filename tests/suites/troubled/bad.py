@@ -103,3 +103,24 @@ class Beside(Workload):
         beside.start()
         beside.join()
         return x + 1
+
+
+def looked_up(x):
+    """Return the rows of a table that the program looks up as it runs."""
+    if len(x) == 16:
+        raise KeyError("no table for 16")
+    return np.asarray(x)
+
+
+class LookedUp(Workload):
+    """Asks Python for a table when it is called, which has none of one size."""
+
+    sweep = {"size": [8, 16]}
+    targets = ("cpu",)
+
+    def inputs(self, size):
+        return spec((size,))
+
+    @staticmethod
+    def function(x):
+        return jax.pure_callback(looked_up, jax.ShapeDtypeStruct(x.shape, x.dtype), x * 2)
