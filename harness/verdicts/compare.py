@@ -16,6 +16,7 @@ from harness.errors import UsageError
 from harness.frame import choose
 from harness.frame.cases import check
 from harness.frame.typed import takes_frame
+from harness.records.git import top_of
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, setting_of, stored
@@ -68,8 +69,8 @@ def compare(
         stages: names of stages.
         cases: `axis=value`.
         results: the results tree, for the error rates of its machines and the repository in which
-            names of commits are looked up; without it, there are no error rates, and the working
-            directory's repository is asked.
+            names of commits are looked up; where it is in none, that of the working directory is
+            asked.
         interleaved: the processes of both arms took turns, so raw seconds are compared.
         across: `"machine"` compares an arm of one machine with one of another, in raw seconds, and
             says so in each row's `across`. Without it, rows of two machines, or of unlike ones that
@@ -100,7 +101,7 @@ def compare(
 
 def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
     """Return the arms that two texts name."""
-    repository = results if results is not None and results.is_dir() else Path()
+    repository = results if results is not None and top_of(results) else Path()
     return arms.resolve(a, frame, repository), arms.resolve(b, frame, repository)
 
 

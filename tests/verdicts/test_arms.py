@@ -8,6 +8,7 @@ import pytest
 import harness
 from harness.errors import UsageError
 from harness.verdicts.arms import differing, resolve
+from harness.verdicts.compare import named_arms
 from tests.frame.trees import COMMIT
 from tests.repositories import git
 from tests.verdicts.arms_of import OTHER, arm, tree
@@ -95,6 +96,20 @@ def test_names_of_git_are_those_of_the_repository_of_the_results(tmp_path):
     assert resolve("commit=HEAD~1", frame, tmp_path).where == {"commit": first}
     with pytest.raises(UsageError, match=r"'HEAD' is commit .* which was not measured. Measured"):
         resolve("HEAD", frame, tmp_path)
+
+
+def test_names_of_git_are_those_of_the_working_directory_where_results_are_in_no_repository(
+    tmp_path, monkeypatch
+):
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q")
+    git(project, "commit", "-q", "--allow-empty", "-m", "one")
+    (copied := tmp_path / "copied").mkdir()
+    monkeypatch.chdir(project)
+    frame = two(commit=git(project, "rev-parse", "HEAD"))
+    a, b = named_arms(frame, "HEAD", COMMIT, copied)
+    assert (len(a.rows), len(b.rows)) == (1, 1)
 
 
 def test_trees_and_record_files_are_arms(tmp_path):
