@@ -116,9 +116,27 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
             if done.returncode:
                 why = " ".join(done.stderr.split()).rstrip(".") or f"exit code {done.returncode}"
                 raise HarnessError(f"git made no worktree of {revision!r}: {why}.")
+            _add_submodules(top, tree, commit)
             yield top, tree, commit
     finally:
         remove_worktrees(top)
+
+
+def _add_submodules(top: Path, tree: Path, commit: str) -> None:
+    """Put the submodules of `commit` that are checked out below `top` into a worktree of it."""
+    for entry in said(top, "ls-tree", "-rz", "--full-tree", commit).split("\0"):
+        about, _, path = entry.partition("\t")
+        if not about.startswith("160000 ") or not (top / path / ".git").exists():
+            continue
+        with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
+            done = run(top / path, "archive", "-o", packed.name, wanted := about.split()[2])
+            if done.returncode:
+                raise UsageError(
+                    f"The submodule {path} is at {wanted[:8]} in {commit[:8]}, which is not here. "
+                    f"`git -C {path} fetch` gets it."
+                )
+            shutil.unpack_archive(packed.name, tree / path, filter="data")
+        _add_submodules(top / path, tree / path, wanted)
 
 
 _TREE = "harness-tree-"

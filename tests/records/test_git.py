@@ -1,0 +1,45 @@
+"""A folder as it was at another commit."""
+
+import re
+
+import pytest
+
+from harness.errors import UsageError
+from harness.records.git import worktree
+from tests.repositories import git
+
+
+def commit(folder, text):
+    (folder / "model.py").write_text(text)
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", text)
+
+
+def test_a_worktree_has_the_submodules_of_its_commit_and_says_which_is_not_here(tmp_path):
+    for name in ("model", "library", "project"):
+        (tmp_path / name).mkdir()
+        git(tmp_path / name, "init", "--quiet")
+    add = ("-c", "protocol.file.allow=always", "submodule", "--quiet", "add")
+    commit(tmp_path / "model", "first")
+    git(tmp_path / "library", *add, str(tmp_path / "model"), "nested")
+    commit(tmp_path / "library", "first")
+    project = tmp_path / "project"
+    git(project, *add, str(tmp_path / "library"), "src")
+    update = ("submodule", "--quiet", "update", "--init", "--recursive")
+    git(project, "-c", "protocol.file.allow=always", *update)
+    commit(project, "first")
+    commit(project / "src" / "nested", "second")
+    commit(project / "src", "second")
+    commit(project, "second")
+    for revision, text in (("HEAD~1", "first"), ("HEAD", "second")):
+        with worktree(project, revision) as (_, tree, _):
+            assert (tree / "src" / "model.py").read_text() == text
+            assert (tree / "src" / "nested" / "model.py").read_text() == text
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "--quiet", str(project), str(other))
+    git(other, "clone", "--quiet", str(tmp_path / "library"), "src")
+    with (
+        pytest.raises(UsageError, match=re.escape("`git -C src fetch` gets it.")),
+        worktree(other, "HEAD"),
+    ):
+        pass
