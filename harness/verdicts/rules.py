@@ -18,6 +18,7 @@ from harness.frame.differences import (
     row_difference,
 )
 from harness.frame.ratios import LEAST_PROCESSES
+from harness.records.units import counted
 from harness.stages.registry import stage_of
 from harness.verdicts import counts
 from harness.verdicts.drift import are_times, share_runtime
@@ -208,7 +209,7 @@ def decide_whole(
         return Decision("", "")
     enough = max(moved.ratio, 1 / moved.ratio) >= 1 + moved.effect
     said = f"{change_text(moved.ratio)} in most of {moved.cases} cases"
-    chance = f"p = {p_adjusted:.2g} among {families} stage{'' if families == 1 else 's'}"
+    chance = f"p = {p_adjusted:.2g} among {counted(families, 'stage')}"
     if not (enough and p_adjusted <= ALPHA):
         return Decision(SAME if not enough else UNSURE, f"{said}, {chance}")
     a, b = rows[-1]
@@ -244,8 +245,8 @@ def decide_calls(decision: Decision, ratio: float, p_adjusted: float, rows: int)
     if decision.verdict in (SLOWER, FASTER) or not p_adjusted <= ALPHA:
         return decision
     text = (
-        f"some calls: the slowest tenth is {change_text(ratio)}, p = {p_adjusted:.2g} among {rows} "
-        f"rows; the least call: {decision.reason}"
+        f"some calls: the slowest tenth is {change_text(ratio)}, p = {p_adjusted:.2g} among "
+        f"{counted(rows, 'row')}; the least call: {decision.reason}"
     )
     return Decision(SLOWER if ratio > 1 else FASTER, text, "calls")
 
@@ -281,18 +282,17 @@ def _by_numbers(found: RowEvidence) -> Decision:
             f"too few processes ({found.n_a} and {found.n_b}): at least {more}; --effort default "
             "takes 8",
         )
-    change, counted = change_text(found.ratio), percent(found.effect)
+    change, least = change_text(found.ratio), percent(found.effect)
     excluded = SAME_WITHIN * found.effect
     interval = f"the 90 % interval {found.low:.3g} to {found.high:.3g}"
-    rows = f"{found.rows} row{'' if found.rows == 1 else 's'}"
-    chance = f"p = {found.p_adjusted:.2g} among {rows}"
+    chance = f"p = {found.p_adjusted:.2g} among {counted(found.rows, 'row')}"
     if found.counts and found.p_adjusted <= ALPHA:
         verdict = SLOWER if found.ratio > 1 else FASTER
-        return Decision(verdict, f"{change} ({counted} counts), {chance}")
+        return Decision(verdict, f"{change} ({least} counts), {chance}")
     beyond = found.low < 1 / (1 + excluded) or found.high > 1 + excluded
     if not found.counts and not beyond:
         return Decision(
-            SAME, f"less than {counted}, and surely less than {percent(excluded)}: {interval}"
+            SAME, f"less than {least}, and surely less than {percent(excluded)}: {interval}"
         )
     more = "more processes would tell (--effort thorough)"
     if found.counts and not math.isnan(found.p_adjusted):

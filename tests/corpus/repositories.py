@@ -132,7 +132,7 @@ def measured(repository: Repository, checkouts: Path, python: str) -> Outcome:
                 git(clone.folder, "commit", "--quiet", "--allow-empty", "-m", text)
                 clone.harness(quick)
             said = clone.harness("compare HEAD~1 HEAD --counts").strip().splitlines()[0]
-            verdict = said.removeprefix("By counts, ").removesuffix(".")
+            verdict = said.removeprefix("By Python's calls in trace and lower, ").removesuffix(".")
         except (CommandFailed, subprocess.TimeoutExpired) as error:
             verdict, failed = str(error), True
         all_s = time.monotonic() - began

@@ -12,10 +12,12 @@ import msgspec
 import pandas as pd
 import pytest
 
+import harness
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.stages import registry
 from harness.verdicts import markdown, summary
+from harness.verdicts.compare import comparison_between, named_arms
 from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
 
@@ -194,6 +196,14 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
     assert len(text) < 5_200
     everything = compare(*BOTH, tmp_path, "--format", "markdown", "--all")[1]
     assert ("<summary>50 same</summary>" in everything, markdown.CUT in everything) == (True, False)
+
+
+def test_arms_in_turns_have_no_error_rates_of_arms_one_after_the_other(tmp_path):
+    frame = harness.load(tree(tmp_path, factor=1.2), all=True)
+    given = named_arms(frame, COMMIT, OTHER, tmp_path)
+    after, turned = (comparison_between(*given, interleaved=one) for one in (False, True))
+    assert "`harness aa" in summary.footer(after)[0]
+    assert summary.footer(turned) == []
 
 
 def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio(monkeypatch):

@@ -59,7 +59,11 @@ def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "code", "said"),
     [
-        ({"b": MORE}, 0, "By counts, of 1 case: 1 no rise, another program in 1"),
+        (
+            {"b": MORE},
+            0,
+            "By Python's calls in trace and lower, of 1 case: 1 no rise, another program in 1",
+        ),
         (
             {"b": Facts(trace_calls=10_400, lower_calls=2_000, hlo_instructions=100, fusions=3)},
             1,
