@@ -33,10 +33,21 @@ def calls(step: Callable[[], object]) -> int:
 
 
 def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], None]) -> None:
-    """Run a step while `note` hears of each call and return, and no garbage is collected."""
-    before, collects = sys.getprofile(), gc.isenabled()
+    """Run a step while `note` hears of each call and return, and no garbage is collected.
+
+    It hears of no `__eq__` nor what that calls: how often hashes meet in a table is chance.
+    """
+    before, collects, inside = sys.getprofile(), gc.isenabled(), 0
+
+    def hear(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal inside
+        if frame.f_code.co_name == "__eq__":
+            inside += (event == "call") - (event == "return")
+        elif not inside:
+            note(frame, event, argument)
+
     gc.disable()
-    sys.setprofile(note)
+    sys.setprofile(hear)
     try:
         step()
     finally:

@@ -71,6 +71,25 @@ def test_three_percent_more_operations_are_proven_and_identical_code_never_is(co
     assert [name for name, proven in false.items() if proven] == []
 
 
+class Key:
+    def __init__(self, number, hash_of):
+        self.number, self.hash_of = number, hash_of
+
+    def __hash__(self):
+        return self.hash_of(self.number)
+
+    def __eq__(self, other):
+        return isinstance(other, Key) and abs(self.number) == abs(other.number)
+
+
+def test_how_often_hashes_meet_changes_no_count():
+    def table(hash_of):
+        return lambda: {Key(number, hash_of): number for number in range(20)}
+
+    apart, together = calls(table(lambda n: abs(n))), calls(table(lambda n: 0 * abs(n)))
+    assert apart == together > 60
+
+
 def test_calls_of_python_and_c_functions_count_and_another_profiler_stays():
     def step():
         return len([abs(one) for one in map(lambda x: x, range(3))])
