@@ -28,12 +28,12 @@ from harness.engine.job import (
     Message,
     Visit,
 )
+from harness.program.collector import gc_off
 from harness.records import environment
 from harness.records.failure import failure
 from harness.records.schema import Record, StageSamples, to_raw
 from harness.sides.side import Unavailable
 from harness.stages import injection
-from harness.stages.passes import gc_off
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
@@ -120,16 +120,9 @@ class CaseRun:
         key = self.ref.key if self.ref else session.job.reference_key
         if self.ref is None:
             fields |= {"workload": "reference", "version": str(METHOD_VERSION), "static": []}
-        self.record = session.record(
-            key,
-            axes=dict(case.axes),
-            transform=case.transform,
-            precision=case.precision,
-            comparison=self.measured.comparison,
-            status=status,
-            reason=reason,
-            **fields,
-        )
+        about = {"axes": dict(case.axes), "transform": case.transform, "precision": case.precision}
+        said = {"comparison": self.measured.comparison, "status": status, "reason": reason}
+        self.record = session.record(key, **about, **said, **fields)
         session.send(Done(self.record))
 
 
@@ -346,16 +339,9 @@ class PassSession(StagedSession):
         """Send the record of a case; with the reference program's, that of the process itself."""
         reference_ns = values_ns(self.reference.stages())
         if run.ref is None and self.process_ns is not None:
-            process = self.record(
-                self.job.process_key,
-                workload="process",
-                version=str(METHOD_VERSION),
-                static=[],
-                axes={},
-                transform="forward",
-                status="ok",
-                stages={stage: StageSamples([float(ns)]) for stage, ns in self.process_ns.items()},
-                reference_ns=reference_ns,
-            )
+            taken = {stage: StageSamples([float(ns)]) for stage, ns in self.process_ns.items()}
+            about: dict[str, Any] = {"workload": "process", "version": str(METHOD_VERSION)}
+            about |= {"static": [], "axes": {}, "transform": "forward", "status": "ok", "stages": taken}
+            process = self.record(self.job.process_key, reference_ns=reference_ns, **about)
             self.send(Done(process))
         run.finish(reference_ns)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from harness.frame.export import parquet
 from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
 from harness.frame.typed import LEFT_OUT, plain, typed
+from harness.program.collector import gc_off
 from harness.records import signatures
 from harness.records.schema import Problems, Record, read_file
 from harness.records.store import is_tree
@@ -97,7 +96,7 @@ def _frame(
 ) -> pd.DataFrame:
     found = Problems()
     _check_there(path)
-    with _no_collection():
+    with gc_off():  # it would go through all rows again and again, which hold no cycles
         if _is_parquet(path):
             signatures.refuse(path, "what was exported is not signed")
             frame: pd.DataFrame = parquet(f"{path}: Parquet").read(path, conditions, columns)
@@ -174,22 +173,6 @@ def _wanted(
         covered.add((record.machine, record.commit, record.workload, record.env))
         if where.may_hold(record):
             yield record
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector from going through all rows again and again as they come.
-
-    It makes loading a large tree take up to half as long again, and finds nothing: rows hold no
-    cycles.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _is_parquet(path: Path) -> bool:

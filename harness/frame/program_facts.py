@@ -44,8 +44,8 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """
     rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
-        known = [one for one in records.values() if one.facts is not None]
-        known = [one for one in known if not apart(one.protocol)]  # it may be another program
+        # What is taken apart may be of another program.
+        known = [one for one in records.values() if one.facts and not apart(one.protocol)]
         if not known:
             continue
         one = known[0]
@@ -102,12 +102,9 @@ def compile_times(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
         for record in records.values():
-            times = record.compile_times
-            if times is None:
-                continue
-            axes = plain_axes(record.axes)
+            times, axes = record.compile_times, plain_axes(record.axes)
             case = {name: getattr(record, name) for name in _CASE}
-            for one in (*times.groups, *times.passes):
+            for one in (*times.groups, *times.passes) if times else ():
                 told = msgspec.structs.asdict(one)
                 rows.append(({**case, **told, "pass": told.pop("name")}, axes))
     return long_frame(rows, (*_CASE, "group", "part", "pass", *_NUMBERS), _NUMBERS)

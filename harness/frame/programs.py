@@ -103,17 +103,14 @@ def _by_case(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[tuple[Any, ...
         twin = first.get(row["fingerprint"], "")
         first.setdefault(row["fingerprint"], label)
         now = {name: row[name] for name in told}
-        differences = [_difference(old, now) for old in before]
+        # By repr, as NaN stands for an axis that both lack.
+        differences = [
+            [f"{n}: {old[n]} → {now[n]}" for n in told if repr(old[n]) != repr(now[n])]
+            for old in before
+        ]
         before.append(now)
         nearest: list[str] = min(differences, key=len) if differences else ["first call"]
         yield at, label, not twin, twin, "" if twin else "; ".join(nearest)
-
-
-def _difference(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    # By repr, as NaN stands for an axis that both lack.
-    return [
-        f"{name}: {old[name]} → {new[name]}" for name in new if repr(old[name]) != repr(new[name])
-    ]
 
 
 def _by_axis(part: pd.DataFrame, axes: Sequence[str]) -> Iterator[dict[str, Any]]:

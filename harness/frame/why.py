@@ -141,22 +141,11 @@ def _why(
         if (name, value) not in known:
             known[name, value] = Code(name, value, *current(name, project))
         code.append(known[name, value])
-    return Why(
-        last.workload,
-        case,
-        last.machine,
-        last.env,
-        last.commit,
-        last.dirty,
-        last.snapshot,
-        last.fingerprint,
-        list(pooled),
-        list(dict.fromkeys(one.sweep for one in pooled.values())),
-        others,
-        list(dict.fromkeys(n for one in records.replaced for n in _differing(one, last))),
-        code,
-        _next(last, code, commit),
-    )
+    about = last.machine, last.env, last.commit, last.dirty, last.snapshot, last.fingerprint
+    sweeps = list(dict.fromkeys(one.sweep for one in pooled.values()))
+    replaced = list(dict.fromkeys(n for one in records.replaced for n in _differing(one, last)))
+    known_of = list(pooled), sweeps, others, replaced
+    return Why(last.workload, case, *about, *known_of, code, _next(last, code, commit))
 
 
 def _process(replicate: str) -> str:

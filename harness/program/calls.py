@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
+from harness.program.collector import gc_off
 from harness.program.fact import Fact
 
 _OURS = f"{Path(__file__).parents[1]}/"
@@ -37,7 +37,7 @@ def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], N
 
     It hears of no `__eq__` nor what that calls: how often hashes meet in a table is chance.
     """
-    before, collects, inside = sys.getprofile(), gc.isenabled(), 0
+    before, inside = sys.getprofile(), 0
 
     def hear(frame: FrameType, event: str, argument: object) -> None:
         nonlocal inside
@@ -46,14 +46,12 @@ def heard(step: Callable[[], object], note: Callable[[FrameType, str, object], N
         elif not inside:
             note(frame, event, argument)
 
-    gc.disable()
-    sys.setprofile(hear)
-    try:
-        step()
-    finally:
-        sys.setprofile(before)
-        if collects:
-            gc.enable()
+    with gc_off():
+        sys.setprofile(hear)
+        try:
+            step()
+        finally:
+            sys.setprofile(before)
 
 
 def is_ours(file: str) -> bool:

@@ -129,12 +129,10 @@ def _add_submodules(top: Path, tree: Path, commit: str) -> None:
         if not about.startswith("160000 ") or not (top / path / ".git").exists():
             continue
         with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
-            done = run(top / path, "archive", "-o", packed.name, wanted := about.split()[2])
-            if done.returncode:
-                raise UsageError(
-                    f"The submodule {path} is at {wanted[:8]} in {commit[:8]}, which is not here. "
-                    f"`git -C {path} fetch` gets it."
-                )
+            wanted = about.split()[2]
+            if run(top / path, "archive", "-o", packed.name, wanted).returncode:
+                said_of = f"The submodule {path} is at {wanted[:8]} in {commit[:8]}"
+                raise UsageError(f"{said_of}, which is not here. `git -C {path} fetch` gets it.")
             shutil.unpack_archive(packed.name, tree / path, filter="data")
         _add_submodules(top / path, tree / path, wanted)
 

@@ -13,9 +13,9 @@ import numpy as np
 from jax import export
 
 from harness.engine import channel
+from harness.program.collector import gc_off
 from harness.ship import cases, programs
 from harness.ship.routes import COLD, difference
-from harness.stages.passes import gc_off
 from harness.stages.prepared import prepare
 from harness.watch import evidence
 from harness.watch.first_step import reason_of

@@ -14,8 +14,8 @@ from typing import Any
 
 import jax
 
+from harness.program.collector import gc_off
 from harness.sides.side import Side
-from harness.stages.passes import gc_off
 from harness.watch import jax_names
 
 BUDGET_S = 0.3

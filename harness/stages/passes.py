@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 
+from harness.program.collector import gc_off
 from harness.records.schema import StageSamples
 from harness.stages import injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
@@ -368,15 +369,3 @@ def gc_timed() -> Iterator[list[int]]:
     finally:
         gc.callbacks.remove(begin)
         gc.callbacks.remove(end)
-
-
-@contextmanager
-def gc_off() -> Iterator[None]:
-    """Keep Python's garbage collector out of the clock; it runs between samples instead."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -18,8 +18,9 @@ from jax.experimental import sparse
 
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
+from harness.program.collector import gc_off
 from harness.stages import blocks, dispatch, execute, in_flight
-from harness.stages.passes import gc_off, take_pass
+from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
 from harness.stages.scenarios import cache_state
