@@ -157,18 +157,10 @@ class Job(msgspec.Struct, kw_only=True):
 
 def unmeasured(job: Job, ref: JobCase, status: str, reason: str, **fields: Any) -> Record:
     """Return the record of a case that was not measured; `fields` go before those of the job."""
-    own = {
-        "environment": to_raw({}),
-        "started_at_ms": time.time_ns() // 1_000_000,
-        "comparison": job.comparison,
-        "key": ref.key,
-        "axes": dict(ref.axes),
-        "transform": ref.transform,
-        "precision": ref.precision,
-        "scenario": ref.scenario or job.scenario,
-        "status": status,
-        "reason": reason,
-    }
+    own = {"environment": to_raw({}), "started_at_ms": time.time_ns() // 1_000_000}
+    own |= {"comparison": job.comparison, "scenario": ref.scenario or job.scenario}
+    own |= {"axes": dict(ref.axes), "transform": ref.transform, "precision": ref.precision}
+    own |= {"key": ref.key, "status": status, "reason": reason}
     return Record(**{**job.base, **own, **fields})
 
 

@@ -219,17 +219,11 @@ class Session(ABC):
 
     def record(self, key: str, **fields: Any) -> Record:
         """Return a record with everything in it that the job and the process know."""
-        base = {
-            **self.job.base,
-            "key": key,
-            "comparison": self.job.comparison,
-            "environment": self.environment,
-            "code": self.code.entries(self.project, self.workload.depends_on),
-            "load_average": self.load_average,
-            "started_at_ms": self.started_at_ms,
-            **fields,
-        }
-        return Record(**base)
+        known: dict[str, Any] = {"environment": self.environment}
+        known |= {"load_average": self.load_average, "started_at_ms": self.started_at_ms}
+        known |= {"code": self.code.entries(self.project, self.workload.depends_on)}
+        known |= {"comparison": self.job.comparison}
+        return Record(**{**self.job.base, "key": key, **known, **fields})
 
 
 @dataclass(eq=False)
@@ -341,7 +335,7 @@ class PassSession(StagedSession):
         if run.ref is None and self.process_ns is not None:
             taken = {stage: StageSamples([float(ns)]) for stage, ns in self.process_ns.items()}
             about: dict[str, Any] = {"workload": "process", "version": str(METHOD_VERSION)}
-            about |= {"static": [], "axes": {}, "transform": "forward", "status": "ok", "stages": taken}
-            process = self.record(self.job.process_key, reference_ns=reference_ns, **about)
-            self.send(Done(process))
+            about |= {"static": [], "axes": {}, "transform": "forward", "status": "ok"}
+            about |= {"stages": taken, "reference_ns": reference_ns}
+            self.send(Done(self.record(self.job.process_key, **about)))
         run.finish(reference_ns)

@@ -104,9 +104,11 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
         )
     commit = commit_of(top, revision).hash
     if not commit:
+        shallow = said(top, "rev-parse", "--is-shallow-repository") == "true"
+        more = " It is a shallow clone: `git fetch --unshallow` gets older ones." * shallow
         raise UsageError(
             f"{top} has no commit {revision!r}. `git log --oneline` lists them; a tag or a branch "
-            "serves as well."
+            f"serves as well.{more}"
         )
     remove_worktrees(top)
     try:

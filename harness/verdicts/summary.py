@@ -196,7 +196,7 @@ def legend(comparison: Comparison) -> tuple[str, ...]:
     said = LEGEND.format(
         calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told.values())
     )
-    return (said, *(ACROSS if comparison.across else ()))
+    return *([said] if told else []), *(ACROSS if comparison.across else ())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ def commit(folder, text):
     git(folder, "commit", "--quiet", "-m", text)
 
 
-def test_a_worktree_has_the_submodules_of_its_commit_and_says_which_is_not_here(tmp_path):
+def test_a_worktree_has_the_submodules_of_its_commit_and_says_what_is_not_here(tmp_path):
     for name in ("model", "library", "project"):
         (tmp_path / name).mkdir()
         git(tmp_path / name, "init", "--quiet")
@@ -42,4 +42,8 @@ def test_a_worktree_has_the_submodules_of_its_commit_and_says_which_is_not_here(
         pytest.raises(UsageError, match=re.escape("`git -C src fetch` gets it.")),
         worktree(other, "HEAD"),
     ):
+        pass
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "--quiet", "--depth", "1", project.as_uri(), str(shallow))
+    with pytest.raises(UsageError, match="`git fetch --unshallow`"), worktree(shallow, "HEAD~1"):
         pass

@@ -7,12 +7,13 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
 import msgspec
 import pandas as pd
 import pytest
 
-import harness
+from harness.frame.load import everything
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.stages import registry
@@ -199,11 +200,14 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
 
 
 def test_arms_in_turns_have_no_error_rates_of_arms_one_after_the_other(tmp_path):
-    frame = harness.load(tree(tmp_path, factor=1.2), all=True)
+    frame = everything(tree(tmp_path, factor=1.2))
     given = named_arms(frame, COMMIT, OTHER, tmp_path)
     after, turned = (comparison_between(*given, interleaved=one) for one in (False, True))
     assert "`harness aa" in summary.footer(after)[0]
     assert summary.footer(turned) == []
+    assert summary.legend(after)[0].startswith("A, B: seconds")
+    nothing = comparison_between(given[0], replace(given[1], rows=given[1].rows.head(0)))
+    assert summary.legend(nothing) == ()
 
 
 def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio(monkeypatch):
