@@ -95,17 +95,16 @@ def _case(records: _ByScenario) -> dict[str, Answer]:
 
 
 def _stage(records: list[Record], stage: str) -> Answer:
-    good = _measured(records)
-    if not good:
-        return _why_nothing(records)
-    taken = [record.stages.get(stage, StageSamples()) for record in good]
+    taken = [record.stages.get(stage, StageSamples()) for record in records]
     samples = [values_ns({stage: one})[stage] / 1e9 for one in taken if one.samples_ns]
     if samples:
         return _samples(samples)
+    if not _measured(records):
+        return _why_nothing(records)
     refused = sorted({reason for one in taken for reason in one.refused})
     if refused:
         return {"fail": "every sample was refused: " + "; ".join(refused)}
-    return {"skip": "; ".join(sorted({one.reason for one in taken}))}
+    return {"skip": "; ".join(sorted({one.reason for one in taken} - {""}))}
 
 
 def _fact(records: _ByScenario, fact: str) -> Answer:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import harness
+from harness.asv.metrics import answers
 from harness.errors import StoreError
 from harness.records.schema import Problems
 from harness.records.store import Store
@@ -17,7 +18,7 @@ from harness.stages.registry import CASE_STAGES, PROCESS_STAGES, STAGES, values_
 from tests.sweeps import by_axis, sweep, workload
 
 Scale = workload("small", "Scale")
-Troubled = workload("bad", "Troubled")
+Troubled, LookedUp = (workload("bad", name) for name in ("Troubled", "LookedUp"))
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +129,13 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
 
 
 def test_what_was_taken_before_a_case_failed_at_its_call_has_its_values(tmp_path):
-    outcome = sweep([workload("bad", "LookedUp")], tmp_path, "3x1")
+    outcome = sweep([LookedUp], tmp_path, "3x1")
     sizes = [record.axes["size"] for record in outcome.failed]
     assert sizes == [16, 16], "and is left alone then"
     assert {record.status for record in outcome.failed} == {"failed"}
+    (shown,) = (v for k, v in answers(LookedUp, outcome.records)["cases"].items() if "16" in k)
+    assert len(shown["trace"]["samples"]) == 2
+    assert "no table for 16" in shown["execute"]["fail"]
     frame = harness.load(tmp_path)
     found = frame[frame["size"] == 16].set_index("stage")
     done, failed = found.loc[["trace", "lower", "compile"]], found.loc[["dispatch", "execute"]]
