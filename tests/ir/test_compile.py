@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import re
 from statistics import median
 
 import msgspec
@@ -103,6 +104,8 @@ def test_a_page_for_people_begins_with_the_answer_and_may_be_looked_into(harness
     headings = ["Stages", "Where the time goes", "Passes of XLA", "Kernels", "Lower, by primitive"]
     assert [line for line in rest if line in headings] == headings
     assert not [line for line in rest if line.startswith(("Calls of Python", "What has less"))]
+    assert re.search(r"  0\.0\d* %  ", out), "some of XLA's passes take less than a thousandth"
+    assert "  0.0 %  " not in out
     assert f"events in {traced}" in err
     events = json.loads(traced.read_text())["traceEvents"]
     timed = [one for one in events if one["ph"] == "X"]
