@@ -15,6 +15,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -79,6 +80,8 @@ class NotedTests:
         if not report.passed and "benchmark" not in self.test:
             crash = getattr(getattr(report.longrepr, "reprcrash", None), "message", "")
             text = crash or (report.longrepr[-1] if type(report.longrepr) is tuple else "")
+            # JAX puts the traceback of a callback that raised before its error.
+            text = re.sub(r"Traceback \(most recent call last\):\n(?:  .*\n)+", "", text)
             self.test["said"] = text.strip().partition("\n")[0]
 
     def pytest_collectreport(self, report: Any) -> None:

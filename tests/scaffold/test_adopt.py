@@ -96,6 +96,14 @@ def test_no_data(benchmark):
     raise FileNotFoundError("no data here")
 
 
+def test_lookup(benchmark):
+    def table(x):
+        raise KeyError("no table here")
+
+    shape = jax.ShapeDtypeStruct((), jnp.float32)
+    jax.pure_callback(table, shape, jnp.zeros(())).block_until_ready()
+
+
 def test_without_a_benchmark():
     raise AssertionError("it is not run")
 """
@@ -204,7 +212,10 @@ def test_what_is_not_adopted_is_told_with_the_reason(adopted):
     lines = [line for line in adopted.said.splitlines() if line.startswith("Not adopted: ")]
     assert lines[0].startswith("Not adopted: test_gradient, test_nothing: it calls nothing")
     assert lines[0].endswith("; put what is to be measured into a function of your package.")
-    assert lines[1:] == ["Not adopted: test_no_data: FileNotFoundError: no data here."]
+    no_data, lookup = lines[1:]
+    assert no_data == "Not adopted: test_no_data: FileNotFoundError: no data here."
+    assert lookup.startswith("Not adopted: test_lookup: ")
+    assert lookup.endswith("KeyError: 'no table here'.")
 
 
 def test_what_is_written_can_be_measured(adopted):
