@@ -98,10 +98,7 @@ class CaseRun:
         return announce
 
     def finish(self, reference_ns: dict[str, float]) -> None:
-        """Send the record of a case whose passes are all made, or of which one failed.
-
-        Of a failed one it holds the stages that were taken before, if any; of a comparison none.
-        """
+        """Send the record of a case; of one that failed, with the stages that were taken before."""
         stages = self.measured.stages()
         taken = any(samples.samples_ns for samples in stages.values())
         if self.failed and not (taken and isinstance(self.measured, StagedCase)):

@@ -61,8 +61,7 @@ def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
         raised = "" if usual else " (raised: this machine's A/A)"
         lines.append(
             f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
-            f"{rules.percent(row['effect'])} counts{raised}; "
-            f"seconds {BASES[row['basis']]}"
+            f"{rules.percent(row['effect'])} counts{raised}; seconds {BASES[row['basis']]}"
         )
         if row["stage_reason"]:
             lines.append(f"  the stage: {row['stage_verdict']}: {row['stage_reason']}")

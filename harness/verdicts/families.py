@@ -143,7 +143,14 @@ class Family:
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.
         effect = float(np.median(self.effects)) * (1 if self.interleaved else 2)
-        return Whole(float(found.ratio[least]), float(found.p[least]), len(self.pairs), effect)
+        ratio, half = float(found.ratio[least]), len(self.pairs) // 2
+        if 2 * half == len(self.pairs) and max(ratio, 1 / ratio) >= 1 + effect:
+            # Half of the cases are not most of them.
+            cases = np.sort(np.nanmean(both[1], axis=1) - np.nanmean(both[0], axis=1))
+            low, high = np.exp(cases[half - 1 : half + 1]).tolist()
+            near = max(1.0, low) if ratio > 1 else min(1.0, high)
+            ratio = near if max(near, 1 / near) < 1 + effect else ratio
+        return Whole(ratio, float(found.p[least]), len(self.pairs), effect)
 
     def slow_processes(self) -> tuple[Bools, Bools]:
         """Return which processes of both arms are slower than the others in most cases."""

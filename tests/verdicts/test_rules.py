@@ -269,3 +269,15 @@ def test_instruments_and_comparisons_with_baselines_are_left_out():
     assert compare_arms(arm().assign(threads="1"), arm().assign(threads="all")).empty
     with pytest.raises(UsageError, match="Arm B lacks the columns machine, workload"):
         compare_arms(arm(), pd.DataFrame({"x": [1]}))
+
+
+def test_half_of_the_cases_are_not_the_stage_as_a_whole():
+    sizes = (1, 2, 3, 4)
+    a = pd.concat([arm(axes={"size": n}, seed=n) for n in sizes], ignore_index=True)
+    b = [arm(axes={"size": n}, seed=10 + n, factor=1.3 if n < 3 else 1.0) for n in sizes]
+    half = compare_arms(a, pd.concat(b, ignore_index=True), interleaved=True)
+    assert not set(half["stage_verdict"]) & {"slower", "faster"}
+    assert sorted(half["verdict"]) == ["same", "same", "slower", "slower"]
+    b[2] = arm(axes={"size": 3}, seed=13, factor=1.3)
+    most = compare_arms(a, pd.concat(b, ignore_index=True), interleaved=True)
+    assert set(most["stage_verdict"]) == {"slower"}
