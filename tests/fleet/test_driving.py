@@ -134,7 +134,7 @@ def test_a_worker_whose_resource_stands_for_nothing_is_told_of(at):
 def test_work_that_nobody_can_take_any_more_ends_the_sweep(at, monkeypatch):
     monkeypatch.setattr(sweeping, "HOPE_S", 0.2)
     pool = Hands({"a": {"identity": "of another"}})
-    with pytest.raises(FleetError, match=r"1 group\(s\) of cases on cpu are not done, and for 0 s"):
+    with pytest.raises(FleetError, match="Not done: 1 group of cases on cpu; for 0 s"):
         at(pool)
     assert len(pool.sent) == 1, "a worker that is not what it said is not used"
 
