@@ -89,5 +89,5 @@ def contradiction(seen: Counts, expected: Counts) -> str | None:
 
     kept = {"hit", "write"}
     unkept = "request" in seen and kept & expected.keys() and not kept & seen.keys()
-    why = "; JAX wrote no entry, as of any program with a host callback" if unkept else ""
+    why = "; JAX wrote no entry: up to 0.10 of no program with a host callback" if unkept else ""
     return f"events show {text(seen)}; the label needs {text(expected)}{why}"
