@@ -49,7 +49,7 @@ def abstract(tree: Any, place: str, any_leaf: bool = False) -> Any:
             weak = getattr(leaf, "weak_type", False)  # `jnp.array(1.0)`; NumPy has none
             dtype = _canonical(leaf.dtype, where)
             spread = getattr(leaf, "sharding", None)
-            if spread is not None and len(spread.device_set) == 1:
+            if spread is not None and len(spread.device_set) == 1 and not _elsewhere(leaf):
                 spread = None
             return jax.ShapeDtypeStruct(leaf.shape, dtype, weak_type=weak, sharding=spread)
         if any_leaf or isinstance(leaf, bool | int | float | complex):
@@ -62,6 +62,12 @@ def abstract(tree: Any, place: str, any_leaf: bool = False) -> Any:
         )
 
     return jax.tree_util.tree_map_with_path(one, tree, is_leaf=_is_leaf)
+
+
+def _elsewhere(array: jax.Array) -> bool:
+    """Return whether an array was put on a device of the kind in use that is not its first."""
+    first, [device] = jax.devices()[0], array.devices()
+    return array.committed and device.platform == first.platform and device != first
 
 
 def _dtype(leaf: Spec, where: str) -> Any:

@@ -451,6 +451,15 @@ for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded
         "donates": "input_output_alias" in passes[0].build.compiled.as_text(),
         "kept": [not leaf.is_deleted() for leaf in data],
     }
+mesh = jax.sharding.Mesh(jax.devices(), ("d",))
+moved = jax.shard_map(
+    lambda x: jax.lax.psum(x.sum(), "d"), mesh=mesh, in_specs=jax.P("d"), out_specs=jax.P()
+)
+second = jax.device_put(jax.numpy.ones(4), jax.devices()[1])
+for name, function, given in [("moved", moved, spec((4,))), ("second", lambda x: x * 2, second)]:
+    about = {"targets": ("cpu",), "inputs": lambda self, given=given: given}
+    made = type("Made", (Workload,), about | {"function": staticmethod(function)})
+    found[name] = take_pass(prepare(made, Case()), proof, effort_s=0.0005).refused
 try:
     prepare(Odd, Case({"factor": 3}, "sharded"))
 except transforms.NotApplicable as reason:
@@ -469,6 +478,10 @@ def several():
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def test_arguments_that_are_moved_or_on_another_device_are_measured(several):
+    assert (several["moved"], several["second"]) == ({}, {})
 
 
 @pytest.mark.parametrize(
