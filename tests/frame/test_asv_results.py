@@ -4,7 +4,7 @@ import pytest
 
 from harness.errors import HarnessWarning
 from harness.frame.load import everything
-from tests.frame.trees import COMMIT, ENV, write_asv
+from tests.frame.trees import COMMIT, ENV, record, write, write_asv
 
 NAN, INF = math.nan, math.inf
 
@@ -38,6 +38,15 @@ def test_our_benchmarks_become_workloads_and_stages(tmp_path):
     one = by.loc[(16, "vmap")]
     assert (one["value"], one["n_processes"]) == (0.25, 1)
     assert one[["low", "high"]].isna().all()
+
+
+def test_records_stand_for_what_asv_filed_under_the_path_of_its_python(tmp_path):
+    packed = [[0.5], [["'forward'"], ["'cpu'"]], "1.aaaa", 1_700_000_002_000, 0.1]
+    env = "existing-py_opt_venv_bin_python"
+    write_asv(tmp_path, {"family.Work.track_compile": packed}, env=env)
+    assert everything(tmp_path)["env"].tolist() == [env]
+    write(tmp_path, record(commit=COMMIT))
+    assert set(everything(tmp_path)["env"]) == {ENV}
 
 
 def test_a_foreign_benchmark_is_a_workload_whose_stage_is_its_type(tmp_path):
