@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,7 +178,7 @@ def _benchmark_rows(
     if (*place, env) in covered:
         return
     # Without our plugin, asv names an environment that it did not make by the path of its Python.
-    if env.startswith("existing-py_") and any(
+    if re.match(r"existing-py\D", env) and any(
         one[:3] == place and one[3].startswith("existing-py") for one in covered
     ):
         return

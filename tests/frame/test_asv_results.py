@@ -42,7 +42,7 @@ def test_our_benchmarks_become_workloads_and_stages(tmp_path):
 
 def test_records_stand_for_what_asv_filed_under_the_path_of_its_python(tmp_path):
     packed = [[0.5], [["'forward'"], ["'cpu'"]], "1.aaaa", 1_700_000_002_000, 0.1]
-    env = "existing-py_opt_venv_bin_python"
+    env = "existing-py" + "/opt/venv/bin/python".replace("/", "_")
     write_asv(tmp_path, {"family.Work.track_compile": packed}, env=env)
     assert everything(tmp_path)["env"].tolist() == [env]
     write(tmp_path, record(commit=COMMIT))
