@@ -55,7 +55,6 @@ FORKED = {
     "program",
     "report",
     "scaffold",
-    "ship",
     "sides",
     "stages",
     "targets",

@@ -46,7 +46,6 @@ COMMANDS: dict[str, list[str]] = {
     "cache doctor": ["cache", "doctor", "cache"],
     "cache prune": ["cache", "prune", "cache", "--max-size", "1"],
     "cache ledger": ["cache", "ledger", "-o", "l.jsonl", "--", "-c", PROGRAM],
-    "cache ship": ["cache", "ship", "Scale"],
     "profile": ["profile", "-o", "{new}", "--", "-c", PROGRAM],
     "report": ["report", "-o", "{new}"],
     "export": ["export", "-o", "{new}.parquet"],

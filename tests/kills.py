@@ -53,7 +53,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare live": (*HARNESS, "compare", "--live", "HEAD~1", "HEAD", "--effort", "8x1"),
     "profile": (*HARNESS, "profile", "-o", "{new}", "--", "-c", SHORT),
     "cache ledger": (*HARNESS, "cache", "ledger", "-o", "l.jsonl", "--", "-c", SHORT),
-    "cache ship": (*HARNESS, "cache", "ship", "Scale"),
     "cache advise": (*HARNESS, "cache", "advise", "--", "-c", SHORT),
     "cache pack": (*HARNESS, "cache", "pack", "-o", "{new}.zip", "--", "-c", SHORT),
     "ir of a commit": (*HARNESS, "ir", "Scale", "--diff", "commit:HEAD~1"),

@@ -46,7 +46,6 @@ compile: Scale --figure «x.bmp»
 cache inspect: cache --sort «colour» ; cache --limit «-1»
 cache prune: cache --max-size «lots» ; cache => --max-size ; cache --age «soon» ; cache «--older» 5d
 cache advise: --starts «0» -- -c pass
-cache ship: «NoSuchWorkload» ; Scale --processes «0»
 cache ledger: -o l.jsonl => PROGRAM
 profile: -- «nosuchprogram» ; -- «missing.py» ; «nosuch.py» ; --sample «often» -- -c pass
 profile: -o «asv.conf.json» -- -c pass

@@ -6,7 +6,7 @@ import os
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,11 +130,28 @@ def advise(
 def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
     ledger = place.with_suffix(f".{time.time_ns()}.jsonl")
     ledger.touch()
+    place.mkdir(exist_ok=True)
+    there = {name: value for name, value in os.environ.items() if name not in _OF_THE_CACHE}
+    there |= setting.variables
+    if setting.cached:
+        there[DIRECTORY] = str(place)
     began_at, began = time.time(), time.perf_counter()
-    run(command, setting, place, HARNESS_LEDGER=str(ledger))
+    with Child(command, programs.environment(there, HARNESS_LEDGER=str(ledger))) as child:
+        code = child.wait()
     whole_s = time.perf_counter() - began
+    if code:
+        # After a signal these are Python's own lines of where that was.
+        said = " | ".join(child.output[-5:]) or "it said nothing" if code > 0 else "no last words"
+        raise ChildError(
+            f"The program ended ({child.how}) under the setting {setting.name!r}: {said}"
+        )
     events = read(ledger).events
-    check_directories({event.directory for event in events}, place)
+    seen = {event.directory for event in events}
+    if other := next((one for one in seen if one not in ("", str(place))), ""):
+        raise UsageError(
+            f"The program chooses its cache's directory itself, {other}, so that settings cannot "
+            f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
+        )
     summary = summarize(events)
     built_s = max((event.at_s for event in events), default=began_at) - began_at
     return Start(
@@ -145,34 +162,3 @@ def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
         summary.requests,
         summary.hits,
     )
-
-
-def run(command: Sequence[str], setting: CacheSetting, place: Path, **variables: str) -> int:
-    """Run a program to its end under a setting, followed; return when it was started.
-
-    The result is the time of `time.monotonic_ns` at its start; `variables` are of its environment,
-    beside those of this process.
-    """
-    place.mkdir(exist_ok=True)
-    there = {name: value for name, value in os.environ.items() if name not in _OF_THE_CACHE}
-    there |= setting.variables
-    if setting.cached:
-        there[DIRECTORY] = str(place)
-    with Child(command, programs.environment(there, **variables)) as child:
-        code = child.wait()
-    if code:
-        # After a signal these are Python's own lines of where that was.
-        said = " | ".join(child.output[-5:]) or "it said nothing" if code > 0 else "no last words"
-        raise ChildError(
-            f"The program ended ({child.how}) under the setting {setting.name!r}: {said}"
-        )
-    return child.spawned_ns
-
-
-def check_directories(seen: Iterable[str], place: Path) -> None:
-    """Raise :class:`UsageError` if a program had its cache elsewhere than it was told."""
-    if other := next((one for one in seen if one not in ("", str(place))), ""):
-        raise UsageError(
-            f"The program chooses its cache's directory itself, {other}, so that settings cannot "
-            f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
-        )

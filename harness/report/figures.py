@@ -1,4 +1,4 @@
-"""Figures of single commands: a comparison, a history, the ways to ship a program."""
+"""Figures of single commands: a comparison, a history."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from harness.frame.columns import COLUMNS
 from harness.frame.frame import rows_of
 from harness.records.units import ratio_text
 from harness.report import charts
-from harness.report.charts import BLUE, GREEN, GREY, ORANGE, SKY, VERDICT_COLOURS, VERMILLION
+from harness.report.charts import BLUE, GREEN, GREY, SKY, VERDICT_COLOURS, VERMILLION
 from harness.verdicts import summary
 from harness.verdicts.history import change_points, texts
 from harness.verdicts.history.points import SERIES
 
 if TYPE_CHECKING:
-    from harness.ship.routes import RoutesReport
     from harness.verdicts.compare import Comparison
 
 ROWS = 15
@@ -34,17 +33,6 @@ CHANGES = {
     change_points.PROGRAM: BLUE,
     change_points.INCOMPARABLE: GREY,
 }
-
-PHASES = {
-    "process": (GREY, ("process", "import", "backend")),
-    "program": (SKY, ("program",)),
-    "trace + lower": (ORANGE, ("trace", "lower")),
-    "compile": (VERMILLION, ("compile",)),
-    "run": (GREEN, ("run",)),
-    "until the step": (GREY, ("before",)),
-    "step": (VERMILLION, ("step",)),
-}
-"""Parts of the bar: the colour, and the steps of a declared case or of a program."""
 
 
 def compared(comparison: Comparison) -> Any:
@@ -136,32 +124,3 @@ def _panel(points: pd.DataFrame, found: pd.DataFrame) -> Any:
         + lines.encode(x=x, color=colour)
         + beside.encode(x=x, text="ratio:N", color=colour)
     ).properties(width=560, height=130)
-
-
-def shipping(report: RoutesReport) -> Any:
-    """Return an altair chart: a bar per path of median milliseconds, in phases, with bytes."""
-    taken = {step for row in report.rows for one in row.counted for step in one.steps_s}
-    phases = {name: one for name, one in PHASES.items() if taken.intersection(one[1])}
-    palette = {name: colour for name, (colour, _) in phases.items()}
-    rows = []
-    for row in report.rows:
-        if not row.counted:
-            continue
-        size = f"{row.shipped_bytes:,} bytes" if row.shipped_bytes else "nothing"
-        for order, (phase, (_, steps)) in enumerate(phases.items()):
-            ms = (row.median_s(*steps) or 0.0) * 1e3
-            path = f"{row.path} ({size} shipped)"
-            rows.append({"path": path, "phase": phase, "order": order, "ms": ms})
-    title = f"{report.workload} {report.case}".rstrip()
-    return (
-        alt.Chart(pd.DataFrame(rows), title=f"{title}: time to the first result")
-        .mark_bar()
-        .encode(
-            x=alt.X("sum(ms):Q", title=f"ms, median of {report.processes} processes per step"),
-            y=alt.Y("path:N", sort=None, title=None, axis=alt.Axis(labelLimit=320)),
-            color=charts.colours("phase:N", palette, list(phases)),
-            order=alt.Order("order:Q"),
-            tooltip=["path:N", "phase:N", alt.Tooltip("ms:Q", format=".1f")],
-        )
-        .properties(width=520, height=alt.Step(28))
-    )

@@ -189,7 +189,6 @@ PICTURES: dict[str, Maker] = {
     "docs/releases.svg": of_the_report("verdicts"),
     "docs/baselines.svg": of_a_command("baselines", "-s", "Softmax|NBody|NaiveAttention"),
     "docs/verdicts.svg": verdicts,
-    "docs/cache/shipping.svg": of_a_command("cache", "ship", "MultiHeadAttention", "--seed", 1),
     "docs/profile-timeline.svg": timeline,
     "docs/card.svg": of_a_command("compare", "jax=0.11.2", "jax=0.12.0.1", codes=(0, 1)),
     "docs/images/report.png": screenshot("Benchmarks of"),

@@ -15,7 +15,6 @@ COMMANDS = {
     "report": Lazy("cache.report:report", "What did it do over runs and hosts?"),
     "explain": Lazy("cache.explain:explain", "Why did a compile hit, or miss?"),
     "advise": Lazy("cache.advise:advise", "Which settings would save it how much?"),
-    "ship": Lazy("cache.ship:ship", "Which way should I ship this program?"),
 }
 
 app = LazyGroup(

@@ -152,8 +152,6 @@ def _follow() -> None:
     actions: list[Callable[[int, int], None]] = []
     if path := os.environ.get("HARNESS_LEDGER"):
         actions.append(_given_to("ledger", "ledger", "open_until_exit", path))
-    if path := os.environ.get("HARNESS_FIRST_STEP"):
-        actions.append(_given_to("first step", "first_step", "follow", path))
     folder = os.environ.get("HARNESS_PROFILE")
     if folder:
         try:
