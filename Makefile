@@ -111,12 +111,12 @@ bench: setup
 # ends with 130 when its time is over, which is no failure here.
 gpu:
 	@command -v "$(PYTHON)" >/dev/null || { echo 'make gpu: $(PYTHON) not found; name a Python: PYTHON=...' >&2; exit 1; }
-	@"$(PYTHON)" -m tests.gpu.ready
+	@"$(PYTHON)" -m tools.gpu.ready
 	@status=0; \
 	timeout --signal=INT --preserve-status $(GPU_SECONDS) "$(PYTHON)" -m harness run $(GPU_SELECT) --target gpu \
 	    --with-baselines --effort $(GPU_EFFORT) $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
 	[ $$status -ne 130 ] || { status=0; echo 'make gpu: the time is over; another make gpu goes on from here.'; }; \
-	"$(PYTHON)" -m tests.gpu $(MACHINE) || status=$$?; \
+	"$(PYTHON)" -m tools.gpu $(MACHINE) || status=$$?; \
 	exit $$status
 
 # --- checking -------------------------------------------------------------------------------------
@@ -132,9 +132,9 @@ campaigns: setup
 	for campaign in "damaged --count 5000" "damaged --flips 5000" "interrupts --count 100" "at_once --count 16" \
 	    "wrong_inputs" "disk_faults --rounds 56" "clocks --rounds 33" "memory --rounds 8" \
 	    "kills --minutes $(MINUTES)" "nightly_kills --rounds $(MINUTES)" \
-	    "cache_kills --rounds 50" "cache.probe" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
-	    echo "==> python -m tests.$$campaign"; \
-	    $(BIN)/python -m tests.$$campaign || status=1; \
+	    "cache_kills --rounds 50" "probe" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
+	    echo "==> python -m tools.$$campaign"; \
+	    $(BIN)/python -m tools.$$campaign || status=1; \
 	done; exit $$status
 
 # Each process begins with a stretch of the tests: one alone makes the environment of the wheel.
@@ -187,13 +187,13 @@ lint: setup
 # --- releasing ------------------------------------------------------------------------------------
 
 dist: setup
-	$(BIN)/python -m tests.packaging.building dist --repository "$(REPOSITORY)" --tag "$(TAG)"
+	$(BIN)/python -m tools.building dist --repository "$(REPOSITORY)" --tag "$(TAG)"
 
 extras:
 	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	"$(PYTHON)" -m venv "$$tmp/venv"; \
 	"$$tmp/venv/bin/python" -m pip --quiet --disable-pip-version-check install uv; \
-	"$$tmp/venv/bin/python" -m tests.packaging.extras
+	"$$tmp/venv/bin/python" -m tools.extras
 
 # --- housekeeping ---------------------------------------------------------------------------------
 
@@ -216,7 +216,7 @@ lock:
 	  cat "$$tmp/lock-jax-0.11"; } >constraints-jax-0.11.txt
 
 notebook: setup
-	$(BIN)/python -m tests.notebook docs/analysis.ipynb
+	$(BIN)/python -m tools.notebook docs/analysis.ipynb
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -225,8 +225,8 @@ docs-serve: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 images: setup
-	$(BIN)/python -m tests.docs.images
+	$(BIN)/python -m tools.images
 
 clean:
 	rm -rf $(VENV) .venvs .asv build dist site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find harness benchmarks docs tests -name __pycache__ -prune -exec rm -rf {} +
+	find harness benchmarks docs tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -43,14 +43,12 @@ FORKED = {
     "asv",
     "cache",
     "cli",
-    "corpus",
     "docs",
     "engine",
     "fleet",
     "frame",
     "ir",
     "nightly",
-    "profile_corpus",
     "profiles",
     "program",
     "report",
@@ -58,6 +56,7 @@ FORKED = {
     "sides",
     "stages",
     "targets",
+    "tools",
     "verdicts",
 }
 """The folders whose processes are forked, see `forks`; the others' are started afresh."""

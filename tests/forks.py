@@ -129,7 +129,7 @@ class Popen(_Popen):
         own = Path(home, "harness")
         known = program[0].endswith(ASV) or Path(program[0]).is_relative_to(own)
         if program[0] == "-m":
-            known = program[1].partition(".")[0] in ("harness", "asv", "tests")
+            known = program[1].partition(".")[0] in ("harness", "asv", "tests", "tools")
         return (
             (known or self.any_program)
             and program[3:4] != ["compared"]  # NumPy is to be told its threads before its import

@@ -18,7 +18,7 @@ def executed(path):
     for package in ("nbclient", "ipykernel", "altair", "vl_convert"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[dev]'")
     return subprocess.run(
-        [sys.executable, "-m", "tests.notebook", str(path)],
+        [sys.executable, "-m", "tools.notebook", str(path)],
         cwd=ROOT,
         capture_output=True,
         text=True,

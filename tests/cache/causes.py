@@ -14,8 +14,8 @@ from harness.watch import jax_names
 from harness.watch.ledger_events import Requests
 from tests import forks
 from tests.cache.filled import environment
-from tests.cache.probe import bench
-from tests.cache.sharing import free_port
+from tools.cache_sharing import free_port
+from tools.probe import bench
 
 OLD = jax_names.version().startswith("0.10.")
 

@@ -13,7 +13,7 @@ from harness.cache.explain import explain_runs
 from harness.watch import jax_names
 from harness.watch.ledger_events import Component, Parts, Requests
 from tests.cache.causes import BASE, CASES, OLD, TWO, UPGRADED, Runs
-from tests.cache.probe.bench import NotApplicable
+from tools.probe.bench import NotApplicable
 
 QUICK = (
     "nothing; constant; constant too large to be kept; shape; operation; order of a sum; "
@@ -22,7 +22,7 @@ QUICK = (
     "number of devices; XLA flag; argument of the program; zstandard installed; no directory; "
     "disabled; directory moved; time threshold; evicted by the first run; removed"
 )
-"""One of each kind; `python -m tests.cache_causes` tries all."""
+"""One of each kind; `python -m tools.cache_causes` tries all."""
 TRIED = [case.name for case in CASES] if "TESTS_CAUSES" in os.environ else QUICK.split("; ")
 
 

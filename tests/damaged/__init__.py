@@ -1,1 +1,1 @@
-"""Every file that is read back, damaged in every way: nothing is raised, made up, or held whole."""
+"""Every kind of file that is read back, and every way in which one can be damaged."""

@@ -1,4 +1,4 @@
-"""Every picture of the pages is made by `python -m tests.docs.images`."""
+"""Every picture of the pages is made by `python -m tools.images`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.docs import images
 from tests.docs.pages import ROOT, pages
+from tools import images
 
 MOST_BYTES = 150_000
 REFERENCE = re.compile(r"!\[([^\]]*)\]\(([^)\s]+)\)|<img[^>]*\ssrc=\"([^\"]+)\"")
@@ -48,7 +48,7 @@ def test_a_figure_is_drawn(picture, tmp_path):
     made = ElementTree.parse(images.make(picture, tmp_path)).getroot()
     committed = ElementTree.parse(ROOT / picture).getroot()
     texts = [set(root.itertext()) for root in (made, committed)]
-    assert texts[0] == texts[1], f"python -m tests.docs.images {picture}"
+    assert texts[0] == texts[1], f"python -m tools.images {picture}"
 
 
 @pytest.mark.nightly

@@ -14,8 +14,8 @@ from harness.errors import ExitCode
 from tests.added import recipes
 from tests.docs import pages
 
-_PATH = re.compile(r"(?<![\w/.~-])(?:harness|tests|docs)/[\w/.*-]*[\w/*]")
-_MODULE = re.compile(r"python -m (tests\.[\w.]+)")
+_PATH = re.compile(r"(?<![\w/.~-])(?:harness|tests|tools|docs)/[\w/.*-]*[\w/*]")
+_MODULE = re.compile(r"python -m ((?:tests|tools)\.[\w.]+)")
 
 
 def named(text):
@@ -45,7 +45,7 @@ def test_every_path_that_a_page_names_is_there(page):
 
 def not_taken(text):
     """Yield each command of a figure that is given what its file does not take."""
-    for module, given in re.findall(r"python -m (tests\.performance\.\w+)([^`|\n]*)", text):
+    for module, given in re.findall(r"python -m (tools\.performance\.\w+)([^`|\n]*)", text):
         source = (pages.ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
         (call,) = [
             node
@@ -67,13 +67,13 @@ def test_every_command_of_a_figure_takes_what_it_is_given(page):
 
 def test_what_a_command_of_a_figure_does_not_take_is_found():
     wrong = ("saved 8", "saved --rounds 3", "saved --processes 1")
-    text = "".join(f"`python -m tests.performance.{each}`" for each in wrong)
+    text = "".join(f"`python -m tools.performance.{each}`" for each in wrong)
     assert [said.rpartition(".")[2] for said in not_taken(text)] == ["saved 8", "saved --rounds 3"]
 
 
 def test_a_path_of_nothing_would_be_noticed():
-    text = "See `harness/none.py` and `python -m tests.none --write docs/glossary.md`."
-    assert [path for path in named(text) if not is_there(path)] == ["harness/none.py", "tests/none"]
+    text = "See `harness/none.py` and `python -m tools.none --write docs/glossary.md`."
+    assert [path for path in named(text) if not is_there(path)] == ["harness/none.py", "tools/none"]
 
 
 def test_there_are_seven_recipes_and_each_names_the_test_that_follows_it():

@@ -22,8 +22,8 @@ from harness.fleet.pools import DaskPool
 from harness.records.store import Store, record_files
 from tests import forks
 from tests.fleet.hands import sweep
-from tests.performance.fleet_processes import free_port
 from tests.repositories import git
+from tools.performance.fleet_processes import free_port
 
 REPOSITORY = Path(harness.__file__).parents[1]
 SUITES = REPOSITORY / "tests" / "suites"

@@ -11,7 +11,7 @@ from harness.errors import FleetError
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.fleet.processes import measuring, wait_until
-from tests.performance.fleet_processes import free_port
+from tools.performance.fleet_processes import free_port
 
 pytestmark = pytest.mark.slow
 

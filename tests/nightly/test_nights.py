@@ -111,7 +111,7 @@ def test_a_finished_night_does_nothing_again(project, told):
 def test_a_night_that_is_stopped_and_killed_leaves_no_process_and_ends_as_one_that_ran_through(
     project, copy, monkeypatch
 ):
-    # `python -m tests.nightly_kills` kills one at twenty random moments.
+    # `python -m tools.nightly_kills` kills one at twenty random moments.
     token = secrets.token_hex()
     monkeypatch.setenv(TOKEN, token)
     whole = outcome(project, FIRST)

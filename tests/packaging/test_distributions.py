@@ -12,8 +12,8 @@ from email.parser import Parser
 import pytest
 
 import harness
-from tests.packaging.building import ROOT, BuildError, build, check, tracked
 from tests.repositories import git
+from tools.building import ROOT, BuildError, build, check, tracked
 
 pytestmark = [
     pytest.mark.slow,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.building import ROOT, build
-from tests.packaging.extras import accelerator_packages
 from tests.packaging.installation import Installation
+from tools.building import ROOT, build
+from tools.extras import accelerator_packages
 
 # Half of a gigabyte may have to come from the index first.
 pytestmark = [pytest.mark.slow, pytest.mark.replay, pytest.mark.timeout(900)]

@@ -8,8 +8,8 @@ import tomllib
 import pytest
 
 import harness
-from tests.packaging.building import ROOT, BuildError, absolute, latest, released
-from tests.packaging.extras import accelerator_packages, declared, supported
+from tools.building import ROOT, BuildError, absolute, latest, released
+from tools.extras import accelerator_packages, declared, supported
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

@@ -28,7 +28,7 @@ def outputs(tmp_path_factory):
     path = tmp_path_factory.mktemp("notebook") / "cells.ipynb"
     cells = map(nbformat.v4.new_code_cell, CELLS)
     nbformat.write(nbformat.v4.new_notebook(cells=list(cells)), path)
-    done = forks.run([sys.executable, "-m", "tests.notebook", str(path)], cwd=forks.ROOT)
+    done = forks.run([sys.executable, "-m", "tools.notebook", str(path)], cwd=forks.ROOT)
     assert done.returncode == 0, done.stderr[-3000:]
     return [cell.outputs for cell in nbformat.read(path, as_version=4).cells]
 

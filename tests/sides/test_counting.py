@@ -12,7 +12,7 @@ from benchmarks.elementwise import BlackScholes
 from harness import Workload, spec
 from harness.declare.workload import Case
 from harness.sides.counting import CountingNamespace, count, tally
-from tests.gpu.programs import gelu, layernorm, softmax
+from tools.gpu.programs import gelu, layernorm, softmax
 
 N = 64
 X = np.random.default_rng(1).uniform(0.5, 1.5, (N, 32 * N)).astype("float32")

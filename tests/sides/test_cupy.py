@@ -13,7 +13,7 @@ from harness.sides import cupy_eager
 from harness.sides.cupy_eager import CupyEager
 from harness.sides.registry import find, of_family
 from harness.sides.side import Unavailable
-from tests.gpu.libraries import count_kernel_nodes
+from tools.gpu.libraries import count_kernel_nodes
 
 needs_cupy = pytest.mark.skipif(
     importlib.util.find_spec("cupy") is None, reason="CuPy is not installed"

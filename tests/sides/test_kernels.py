@@ -15,8 +15,8 @@ from harness.declare import discovery
 from harness.declare.inputs import fill
 from harness.declare.workload import enumerate_cases, make_arguments, static_arguments
 from harness.sides.side import namespace
-from tests.performance.command import BENCHMARKS
 from tests.sides.cuda_on_cpu import COMPILER, CupyOnCpu
+from tools.performance.command import BENCHMARKS
 
 try:
     import cupy

@@ -15,7 +15,7 @@ import harness
 from harness.errors import ProfileError
 from harness.watch import events, log_file, session
 from harness.watch.writer import Writer
-from tests.performance.profile_overhead import installed
+from tools.performance.profile_overhead import installed
 
 
 def build(name):

@@ -16,8 +16,8 @@ from harness.watch import call_sites, description, events, session
 from harness.watch.builds import Builds
 from harness.watch.recorder import Recorder
 from harness.watch.visits import JaxVisit
-from tests.performance.profile_overhead import installed
 from tests.watch.recorded import builds, lines, named, of_a_library, profiled, times
+from tools.performance.profile_overhead import installed
 
 X = np.ones(3, np.float32)
 

@@ -14,7 +14,6 @@ from harness.records.schema import to_raw
 from harness.verdicts.history import series
 from harness.verdicts.history.change_points import COLUMNS
 from harness.verdicts.history.points import SERIES
-from tests.performance.scale_tree import STAGES, synthetic_frame
 from tests.verdicts.history.trees import (
     DAY_MS,
     FIRST_MS,
@@ -25,6 +24,7 @@ from tests.verdicts.history.trees import (
     noisy,
     stepped,
 )
+from tools.performance.scale_tree import STAGES, synthetic_frame
 
 
 def changes(records, **options):

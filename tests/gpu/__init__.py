@@ -1,5 +1,0 @@
-"""What can only be verified on a GPU: each check in a process of its own, none needed by another.
-
-`python -m tests.gpu` runs them all (`make gpu` does), and writes a line of JSON for each; so does
-pytest, with `-m gpu`.
-"""

@@ -1,0 +1,1 @@
+"""Every verb and option of asv beside the harness: `python -m tools.asv_conformance`."""

@@ -1,0 +1,119 @@
+"""A profile of a program that compiles 100,000 times: its size, and how long it takes to read.
+
+    python -m tools.performance.profile_scale [--builds 100000]
+
+The log is written by the writer that programs use, with 1,000 functions, 2,000 call sites and as
+many arguments as builds. Reading and everything that is made of the profile run in a process of
+their own, whose memory is printed with the times.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import harness
+from harness.profiles.live import Following
+from harness.watch import events
+from harness.watch.writer import Writer
+from tools.performance.command import options
+
+FUNCTIONS, STACKS = 1_000, 2_000
+MS = 1_000_000
+STAGES = ("trace", "lower", "compile")
+PROGRAM = events.Program(9_000, 4_096, 4_096, 1_024)
+SCRIPT = "/project/train.py"
+
+
+def fill(folder: Path, builds: int) -> None:
+    """Write a log: every function over and over, with new shapes."""
+    writer = Writer(folder)
+    writer.open()
+    now = time.perf_counter_ns()
+    where = ("host", "command", ("train.py",), "/project", "3.13.0")
+    writer.write(events.Started(events.SCHEMA, os.getpid(), 1, *where, time.time(), now, now, 2, 1))
+    for number in range(1, FUNCTIONS + 1):
+        name = f"step_{number}"
+        writer.write(events.Function(number, name, f"Model.{name}", SCRIPT, 10 * number, "program"))
+    for number in range(1, STACKS + 1):
+        calls = (("main", 5), ("fit", 700), ("epoch", 800), ("call", 900 + number))
+        frames = tuple(events.Frame(SCRIPT, line, name, "program") for name, line in calls)
+        writer.write(events.Stack(number, frames))
+    writer.write(events.Settings(1, {}, {"jax_enable_x64": "False"}))
+    for number in range(1, builds + 1):
+        leaves = tuple(
+            events.Leaf(f"params['w{leaf}']", f"float32[{number},{leaf}]", False, "jax.Array")
+            for leaf in range(4)
+        )
+        statics = (events.Static("steps", "int", str(number)),)
+        writer.write(events.Arguments(number, "params: {'w0': *}", leaves, statics))
+        begin = now + number * 20 * MS
+        ends = [begin + after * MS for after in (0, 2, 5, 15)]
+        request = events.Request("jit_step", 10 * MS, "unwritten", f"{number:064x}", "", 10 * MS)
+        function, stack = number % FUNCTIONS + 1, number % STACKS + 1
+        writer.write(
+            events.Build(
+                *(number, function, function, function, stack, 1, begin, ends[-1]),
+                tuple(events.Span(s, *ends[at : at + 2], 1) for at, s in enumerate(STAGES)),
+                arguments=number,
+                settings=1,
+                requests=(request,),
+                program=PROGRAM,
+                own_ns=50_000,
+            )
+        )
+    writer.write(events.Ended(now + (builds + 1) * 20 * MS, "exit"))
+    writer.close()
+    assert writer.lost == 0
+
+
+def show(folder: Path) -> None:
+    """Read the profile and print what each thing made of it takes."""
+    profile = harness.load_profile(folder)  # and what is imported on the way, once
+    made = {
+        "read": lambda: harness.load_profile(folder),
+        "builds": lambda: profile.builds,
+        "causes": lambda: [profile.cause_of(built) for built in profile.builds],
+        "frame": profile.frame,
+        "summary": profile.summary,
+        "report": lambda: profile.report(folder / "profile.html"),
+    }
+    for name, make in made.items():
+        begin = time.perf_counter()
+        make()
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{name:8s} {time.perf_counter() - begin:6.2f} s, at most {most:.0f} MiB", flush=True)
+
+
+def follow(folder: Path) -> None:
+    """Print what the live line takes to catch up."""
+    begin = time.perf_counter()
+    following, looks = Following(folder), 1
+    while (state := following.look(time.perf_counter_ns())).processes:
+        looks += 1
+    print(f"live     {time.perf_counter() - begin:6.2f} s, {state.builds} builds, {looks} looks")
+
+
+def main() -> None:
+    given = options(__doc__, builds=100_000, show="")
+    if given.show:  # what the other process does
+        show(Path(given.show))
+        return
+    with tempfile.TemporaryDirectory(prefix="harness-scale-") as name:
+        begin = time.perf_counter()
+        fill(Path(name), given.builds)
+        took = time.perf_counter() - begin
+        size = sum(file.stat().st_size for file in Path(name).iterdir())
+        print(
+            f"{given.builds} builds: {size / 2**20:.0f} MiB ({size / given.builds:.0f} bytes "
+            f"each), written in {took:.1f} s ({took / given.builds * 1e6:.0f} µs each)"
+        )
+        follow(Path(name))
+        subprocess.run([sys.executable, "-m", __spec__.name, "--show", name], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Run all small programs, and print what is found otherwise than expected, and the score.
+
+What is said of each is compared with sentences.txt, or with `--write` written to it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from pathlib import Path
+
+import jax
+
+import harness
+from tools.profile_causes import programs
+
+SENTENCES = Path(__file__).with_name("sentences.txt")
+
+
+def main():
+    """Exit with 1 where a program was misjudged, or something else is said."""
+    jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
+    jax.config.update("jax_num_cpu_devices", 2)
+    jax.jit(lambda: 0)()  # what a process pays for its first program is in no profile
+    right = builds = 0
+    text = ""
+    for small in programs.ALL:
+        found, others, sentences = result(small)
+        right += (as_expected := small.builds == (*found, *others))
+        builds += len(found)
+        text += "".join(f"{line}\n" for line in (small.name, *(f"  {one}" for one in sentences)))
+        if not as_expected:
+            print(f"WRONG {small.name}: expected {small.builds}, found {found}, {others}")
+    print(f"jax {jax.__version__}: {right} of {len(programs.ALL)} programs right, {builds} builds")
+    # Without what another release or edit moves.
+    text = re.sub(r"<[a-z_.]+\.([AB])>", r"<\1>", re.sub(r"\.py:\d+", ".py:LINE", text))
+    if "--write" in sys.argv:
+        SENTENCES.write_text(text, encoding="utf-8")
+    before = SENTENCES.read_text(encoding="utf-8").splitlines()
+    differ = [*difflib.unified_diff(before, text.splitlines(), "before", "now", lineterm="", n=1)]
+    print(*differ, *["If this is meant to be said: --write"] * bool(differ), sep="\n")
+    sys.exit(right < len(programs.ALL) or bool(differ))
+
+
+def result(small):
+    """Run one program; return what was built and why, what should not have been, and what is said.
+
+    The second are unexplained builds of JAX's own, and failures of the profile.
+    """
+    jax.clear_caches()
+    with harness.profile() as profile:
+        small.run()
+    found, sentences = [], []
+    others = [line for process in profile.processes for line in process.ended.failures]
+    for built in profile.builds:
+        cause = profile.cause_of(built)
+        text = f"{built.function.name}: {cause.kind} {cause.argument}".strip()
+        if built.function.origin != "jax" or small.operations:
+            found.append(text)
+            sentences.append(f"{cause.sentence} {cause.remedy}".strip())
+        elif cause.kind == "unexplained":
+            others.append(text)
+    return found, others, sentences
+
+
+if __name__ == "__main__":
+    main()
