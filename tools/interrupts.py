@@ -31,7 +31,6 @@ COMMANDS: dict[str, list[str]] = {
     "list": ["list"],
     "targets": ["targets"],
     "run": ["run", "--effort", "100x1"],
-    "run from a snapshot": ["run", "--effort", "100x1", "--from-snapshot"],
     "show": ["show"],
     "compare": ["compare", "HEAD", "HEAD~1"],
     "compare live": ["compare", "--live", "HEAD", "HEAD~1"],

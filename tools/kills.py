@@ -44,8 +44,7 @@ FLEET = "run on a fleet"
 NIGHTLY = ("nightly", "--jax", "installed", "--night", "{night}")
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "run": (*HARNESS, "run", "--effort", "40x1", "--fresh"),
-    "run from a snapshot": (*HARNESS, "run", "--effort", "40x1", "--fresh", "--from-snapshot"),
+    "run here": (*HARNESS, "run", "--effort", "40x1", "--fresh"),
     "aa": (*HARNESS, "aa", "--pairs", "2", "--effort", "6x1"),
     "asv run": (*ASV, "run", "--machine", "tested", "--show-stderr", "HEAD^!"),
     "asv continuous": (*ASV, "continuous", "--machine", "tested", "HEAD~1", "HEAD"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from click.exceptions import Exit
@@ -17,11 +16,9 @@ from harness.cli.output import Heading, Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.declare import discovery
-from harness.declare.code import ENV, FILE, folder_of
 from harness.engine import machine_load
 from harness.engine.context import Context, Options, local_context
 from harness.engine.outcome import Outcome
-from harness.engine.snapshot import snapshot
 from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError
@@ -29,8 +26,6 @@ from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.frame.record_cases import PROGRAM_CHANGED
 from harness.records import environment
-from harness.records.git import commit_of
-from harness.records.schema import Record
 from harness.records.store import store_path
 from harness.records.units import counted
 from harness.stages import sampling
@@ -53,10 +48,6 @@ MOST_RETRIED = 5
         "baseline."
     ),
     fresh=Option(help="Measure again what the results already hold."),
-    from_snapshot=Option(
-        help="Measure a copy of the project taken now, so that edits and checkouts during the "
-        "sweep change nothing."
-    ),
     keep_programs=Option(
         envvar="HARNESS_KEEP_PROGRAMS",
         help="Keep the StableHLO and HLO of every program measured now, for "
@@ -109,7 +100,6 @@ def run(
     first_calls: int | None = None,
     with_baselines: bool = False,
     fresh: bool = False,
-    from_snapshot: bool = False,
     keep_programs: bool = False,
     inside: bool = False,
     timeout: float | None = None,
@@ -148,7 +138,6 @@ def run(
     here = {
         "--keep-programs": "programs stay on the workers" * keep_programs,
         f"--machine {machine}": own_machine * bool(machine),
-        "--from-snapshot": "workers have files of their own" * from_snapshot,
     }
     _check_on(on, elsewhere, here)
     level = sampling.effort(effort)
@@ -181,8 +170,7 @@ def run(
                 given = (measured, context, asked, on_progress, say, each_machine)
                 outcome = sweep_elsewhere(on, *given, store=store, **waiting)
             else:
-                with _place(benchmarks, results, context, from_snapshot) as placed:
-                    outcome = measure(measured, placed, asked, on_progress)
+                outcome = measure(measured, context, asked, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Every finished record is kept; the same command resumes.")
         raise Exit(ExitCode.INTERRUPTED) from None
@@ -199,18 +187,6 @@ def run(
         raise Exit(ExitCode.SOME_FAILED)
 
 
-@contextmanager
-def _place(benchmarks: Path, results: Path, context: Context, copied: bool) -> Iterator[Context]:
-    """Yield the context of a sweep over the files where they are, or over a copy of them."""
-    if not copied:
-        yield context
-        return
-    with snapshot(folder_of(benchmarks), results) as copy:
-        if context.commit != commit_of(benchmarks, exclude=results):
-            raise UsageError(f"{copy.project} was changed while it was copied. Run again.")
-        yield dataclasses.replace(context, snapshot=copy)
-
-
 def _check_on(on: str | None, elsewhere: dict[str, bool], here: dict[str, str]) -> None:
     """Refuse options that only go with `--on`, and those that do not, by the reason."""
     if on == "":  # of a variable that is not set: it must not measure here instead
@@ -224,16 +200,6 @@ def _check_on(on: str | None, elsewhere: dict[str, bool], here: dict[str, str]) 
     for option, why in here.items():
         if on and why:
             raise UsageError(f"{option} does not work with --on: {why}.")
-
-
-def _not_copied(record: Record) -> set[str]:
-    """Return the top packages that a record of a snapshot has from outside of the project."""
-    names = record.code if record.snapshot else ()
-    return {
-        name.partition(".")[0]
-        for name in names
-        if "==" not in name and name.isprintable() and not name.startswith(("./", ENV, FILE))
-    }
 
 
 def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
@@ -252,8 +218,6 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     if outcome.edited:
         names = ", ".join(outcome.edited[:5]) + (" ..." if len(outcome.edited) > 5 else "")
         yield f"Edited during the sweep, so that some was measured again: {names}"
-    if elsewhere := sorted({name for record in outcome.records for name in _not_copied(record)}):
-        yield f"Not in the snapshot, measured where they are: {', '.join(elsewhere)}"
     if outcome.wide:
         some = "; ".join(outcome.wide[:5]) + (" ..." if len(outcome.wide) > 5 else "")
         yield (

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-import msgspec
 import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Option, Results
-from harness.cli.output import Format, Heading, Output, Part, TextTable, plain, say, warnings_said
-from harness.declare.code import folder_of
+from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
-from harness.frame import choose, tables, why
+from harness.frame import choose, tables
 from harness.frame.frame import ordinary
 from harness.frame.load import everything
-from harness.records.git import commit_of
 from harness.stages.registry import OF_CALLS
 
 NEXT = """\
@@ -36,11 +32,6 @@ Next:  asv publish && asv preview             graphs over commits
         help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
         "waited for one by one and in flight."
     ),
-    because=Option(
-        "--why",
-        help="Instead which code each row stands for, what of it differs from what is here "
-        "now, which processes are left out, and whether the next run measures it again.",
-    ),
 )
 def show(
     *,
@@ -49,8 +40,6 @@ def show(
     latest: bool = True,
     facts: bool = False,
     calls: bool = False,
-    because: bool = False,
-    benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
     r"""Print the table of stages.
@@ -59,7 +48,6 @@ def show(
       harness show                       what was measured last, on each machine
       harness show -s Gelu --facts       some workloads, and what was built of them
       harness show --all --format csv    every commit and environment, all columns
-      harness show --why                 which code each row stands for
 
     The columns of csv and json are those of docs/frame.md.
     Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
@@ -75,25 +63,8 @@ def show(
         )
         raise Exit(ExitCode.NOTHING)
     shown = choose.narrow(choose.rows(frame, filters), (), latest)
-    if because:
-        _why(results.path, shown, benchmarks, output)
-        return
     page = _page(shown, facts, calls)
     output.show(page if output.format is Format.markdown else (*page, NEXT), shown)
-
-
-def _why(results: Path, shown: pd.DataFrame, benchmarks: Path, output: Output) -> None:
-    found = why.why(results, shown, folder_of(benchmarks), commit_of(benchmarks, exclude=results))
-    if not found:
-        say(f"{results} holds no records of these rows: files of rows do not say what code ran.")
-        raise Exit(ExitCode.NOTHING)
-    document = [plain(msgspec.to_builtins(one)) for one in found]
-    flat = [
-        {"workload": one["workload"], "case": one["case"], **each}
-        for one in document
-        for each in one["code"]
-    ]
-    output.show(why.texts(found), pd.DataFrame(flat), document)
 
 
 def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:

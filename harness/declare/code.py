@@ -71,11 +71,6 @@ def project_folder(source: Source) -> Path:
     return next(repositories, file.parents[depth])
 
 
-def folder_of(benchmarks: Path) -> Path:
-    """Return the folder that the names of files start from, of all workloads in `benchmarks`."""
-    return project_folder(Source(benchmarks.name, "", str(benchmarks / "__init__.py")))
-
-
 class LoadedCode:
     """What a measuring process has loaded. Made before anything of the user's is imported."""
 
@@ -172,12 +167,6 @@ def project_differences(entries: Mapping[str, str], project: Path) -> list[str]:
 def proven(name: str, project: Path) -> bool:
     """Return whether a difference is an edit, and not a module that is found only where it ran."""
     return name.startswith("./") or "==" in name or _now(name, project) != UNREADABLE
-
-
-def current(name: str, project: Path) -> tuple[str, str]:
-    """Return the value that a name has here now, and the name; a distribution's has its version."""
-    found = _by_name(name.partition("==")[0]) if "==" in name else {name: _now(name, project)}
-    return next(((value, now) for now, value in found.items()), (UNREADABLE, name))
 
 
 def conflicts(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:

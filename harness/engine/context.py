@@ -14,7 +14,6 @@ from harness import targets
 from harness.declare import code
 from harness.declare.workload import Case
 from harness.engine.lock import waits
-from harness.engine.snapshot import Snapshot
 from harness.records import environment
 from harness.records.git import Commit, commit_of
 from harness.records.schema import INSTRUMENTS, SCHEMA, Record, digest, to_raw
@@ -52,8 +51,6 @@ class Context:
     """The night of a series; each measures anew what another may have measured of this commit."""
     host: Host = field(default_factory=lambda: Host(environment.identity(), environment.versions()))
     """The machine that measures."""
-    snapshot: Snapshot | None = None
-    """The copy of the project that is measured; None where it is measured in place."""
 
     @property
     def store(self) -> Store:
@@ -149,7 +146,6 @@ def record_fields(context: Context, options: Options, sweep: SweepName) -> dict[
         "commit_date_ms": commit.date_ms,
         "dirty": commit.dirty,
         "night": context.night,
-        "snapshot": context.snapshot is not None,
         "effort": options.effort.name,
         "sweep": sweep.name,
         "seed": sweep.seed,

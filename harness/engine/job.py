@@ -28,7 +28,6 @@ from harness.declare.workload import (
     where,
 )
 from harness.engine import channel
-from harness.engine.snapshot import Snapshot
 from harness.records.failure import describe
 from harness.records.schema import Comparison, Record, to_raw
 
@@ -55,8 +54,6 @@ class Job(msgspec.Struct, kw_only=True):
     """The cases that one process is to measure, and what it writes into each record."""
 
     source: Source
-    snapshot: Snapshot | None = None
-    """The copy of the project that the source is in; None where it is measured in place."""
     target: str
     description: str = ""
     """What tells the compiler of a compile-only target's device; empty for a real one."""
@@ -134,7 +131,7 @@ class Job(msgspec.Struct, kw_only=True):
     @property
     def project(self) -> Path:
         """The folder that names of the project's files start from."""
-        return self.snapshot.root if self.snapshot else project_folder(self.source)
+        return project_folder(self.source)
 
     def workload(self) -> type[Workload]:
         """Return the class that it is about, once its source is known to be the one meant.
@@ -261,8 +258,6 @@ def sender(stored: Semaphore) -> Callable[[Message], None]:
 def workload_of(job: Job, fail: Callable[[str], None]) -> type[Workload] | None:
     """Return the class that a job is about; None where it is not to be had, and `fail` says why."""
     declaration_hooks.called = False  # asv looks for no benchmarks here; making them takes time
-    if job.snapshot:
-        job.snapshot.enter()
     try:
         return job.workload()
     except WorkloadError as error:

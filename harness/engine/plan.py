@@ -308,10 +308,8 @@ class Plan:
         """Return the job to measure `cases` of a group in process number `process`."""
         options, place = self.options, group.place
         replicate = group.replicate(process)
-        snapshot = self.context.snapshot
         return Job(
-            source=snapshot.source(group.source) if snapshot else group.source,
-            snapshot=snapshot,
+            source=group.source,
             target=place.name,
             description=place.description,
             # JAX is kept from a device that another library computes on.

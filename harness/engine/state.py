@@ -101,11 +101,11 @@ class SweepState:
             if replicate not in self.added:
                 self.added.add(replicate)
                 self.total += len(wanted)
-        todo, context, since_ms = [], self.plan.context, self.options.since_ms
+        todo, since_ms = [], self.options.since_ms
         for ref in wanted:
             name = ref.key, replicate
             earlier, current = self.before.get(name), self.now.get(name)
-            project = context.snapshot.root if context.snapshot else project_folder(group.source)
+            project = project_folder(group.source)
             differing = self._differing(current.code, project) if current else []
             if edited := [one for one in differing if proven(one, project)]:
                 self.outcome.edited = sorted({*self.outcome.edited, *edited})
@@ -261,8 +261,6 @@ class SweepState:
         hopeless: bool = False,
     ) -> None:
         """Store a record: of a case, or with None of a process or of its reference program."""
-        if self.plan.context.snapshot:
-            record = self.plan.context.snapshot.as_original(record, Record)
         if ref and group.apart == "compute":
             # Not other workloads' code too: what a process loads that has this one alone.
             visited, own = self.plan.visited[ref.key]

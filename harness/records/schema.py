@@ -155,8 +155,6 @@ class Record(msgspec.Struct, omit_defaults=True):
     """The reference program's value in this process, per stage: what calibration divides by."""
     code: dict[str, str] = msgspec.field(default_factory=dict)
     """The code that the process ran; see :mod:`harness.declare.code`. Old records know nothing."""
-    snapshot: bool = False
-    """Whether a copy of the code was measured that was taken when the sweep began."""
     fingerprint: str = ""
     facts: Facts | None = None
     """What was built, where this process compiled it."""
