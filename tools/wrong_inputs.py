@@ -33,9 +33,9 @@ targets: «gpu:h2000»
 show: results «other» ; --stage «compilee» ; --scenario «hot» ; --target «gpu:h2000» ; --case «size»
 show: --case «sise»=8 ; -s '«[»' ; --format «yaml» ; results -r «other» ; «nowhere»
 compare: HEAD => B ; HEAD «nosuchcommit» ; jax=«0.1» jax=0.2 ; «colour»=red HEAD
-compare: HEAD HEAD~1 --across «planet» ; --live HEAD «nosuchcommit»
+compare: --live HEAD «nosuchcommit»
 compare: --live HEAD HEAD~1 --effort «fast» ; HEAD «HEAD~1» ; HEAD HEAD --stage «compilee»
-history: --stage «compilee» ; --figure «history.bmp»
+history: --stage «compilee»
 aa: --pairs «0» ; --effect «compile» ; --effect «compiel»=0.1 ; --effect compile=«much»
 aa: --name «a/b»
 ir: «NoSuchWorkload» ; Scale --stage «llvm» ; Scale --transform «hessian»

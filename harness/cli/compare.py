@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from harness.cli.progress import progress
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import everything
 from harness.records.schema import Record
-from harness.report import files
 from harness.stages import sampling
 from harness.verdicts import explain, inside, markdown, programs, rules, summary
 from harness.verdicts.arms import StoredRecords
@@ -32,12 +30,6 @@ LEFT = ("stage", "verdict", "reason")
 WRAPPED = ("case", "reason", "workload")
 
 
-class Across(enum.StrEnum):
-    """What arms may be compared across only where it is asked for."""
-
-    machine = "machine"
-
-
 @options.command(
     a=Argument(metavar="A", help="What to compare with."),
     b=Argument(metavar="B", help="What is judged."),
@@ -46,10 +38,6 @@ class Across(enum.StrEnum):
         "the worst 20 rows, or of those that filters leave."
     ),
     every=Option("--all", help="List every row, also those that are the same."),
-    across=Option(
-        help="Compare rows of two machines, which are incomparable without it: raw seconds "
-        "decide, and every row says how the machines differ."
-    ),
     by_counts=Option("--counts", help="Decide by counts alone; see above."),
     live_=Option(help="Measure both arms now, in turns; see above."),
 )
@@ -61,13 +49,11 @@ def compare(
     filters: Filters,
     explain: bool = False,
     every: bool = False,
-    across: list[Across] | None = None,
     by_counts: bool = False,
     live_: bool = False,
     effort: options.Effort = "default",
     seed: options.Seed = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
-    figure: options.Figure = None,
     output: Output,
 ) -> None:
     r"""Did it become slower? Hold two arms against each other: a verdict per case and stage.
@@ -77,13 +63,10 @@ def compare(
       harness compare v1.0 my-branch               tags and branches, if their commits were measured
       harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
       harness compare cold warm -s Mlp             two scenarios, some workloads
-      harness compare machine=box machine=other --across machine
-                                                   two machines, in raw seconds, labelled as such
       harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
       harness compare old/results results          two results trees, or record or Parquet files
       harness compare HEAD~1 HEAD --stage compile --explain
       harness compare main HEAD --format markdown -o comment.md
-      harness compare main HEAD --figure card.png  the answer as a picture of one screen
       harness compare main HEAD --counts           by counts alone: one process of each is enough
 
     \b
@@ -112,7 +95,7 @@ def compare(
                       program, the versions and the flags are the same is the machine's doing
       broken          healthy in A; fails in B, or its file cannot be imported there
       incomparable    one side only, another version of the workload, failed, skipped, no times;
-                      two machines, or unlike ones of one name, without --across machine
+                      two machines, or unlike ones of one name
     `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes
     in them, where the clock does not tell.
     Of compiles that changed, the pass of XLA's is named where both arms were measured with
@@ -134,20 +117,16 @@ def compare(
     Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2
     wrong usage; 4 nothing comparable; 7 something broke.
     """
-    if figure is not None:
-        files.check_figure(figure)
     if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
     if by_counts and (live_ or explain):
         raise UsageError("--counts decides by counts that are stored: leave --live, --explain out.")
-    if live_ and across:
-        raise UsageError("--live measures both arms on this machine: leave --across out.")
     use_those_of(Path())
     if live_:
         level = sampling.effort(effort)
         comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
     else:
-        comparison, records = _stored(a, b, results, filters, bool(across))
+        comparison, records = _stored(a, b, results, filters)
     if by_counts:
         raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
@@ -157,25 +136,18 @@ def compare(
         page = _page(comparison, every, records if explain else None, bool(filters), changed)
         document = {**summary.document(comparison), "inside": inside.document(changed)}
         output.show(page, summary.ordered(comparison.frame), document)
-    if figure is not None and comparison.frame["ratio"].notna().any():
-        from harness.report.figures import compared  # of the extra `figures`
-
-        files.save_figure(compared(comparison), figure)
-        say(f"{figure} drawn")
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:
         say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
     raise Exit(code)
 
 
-def _stored(
-    a: str, b: str, results: Path, filters: Filters, across: bool
-) -> tuple[Comparison, Records]:
+def _stored(a: str, b: str, results: Path, filters: Filters) -> tuple[Comparison, Records]:
     """Return the comparison of two arms that were measured before, and the records of each."""
     with warnings_said():
         frame = everything(results) if results.exists() else None
         arms = named_arms(frame, a, b, results)
-        comparison = comparison_between(*arms, results, filters=filters, across=across)
+        comparison = comparison_between(*arms, results, filters=filters)
     return comparison, [StoredRecords(arm, results) for arm in arms]
 
 
@@ -243,7 +215,6 @@ def _page(
     """Yield what people read; `records` of the arms explain it."""
     yield Heading(summary.summary_text(comparison.frame))
     yield summary.heading(comparison)
-    yield from map(Heading, summary.across_lines(comparison))
     yield from environment_lines(comparison.frame)
     yield from map(Heading, summary.stage_lines(comparison.frame))
     overview = summary.overview(comparison.frame)

@@ -16,7 +16,6 @@ from harness.frame import choose
 from harness.frame.load import everything
 from harness.records import environment
 from harness.records.units import counted
-from harness.report import files
 from harness.verdicts import inside
 from harness.verdicts.arms import records_under
 from harness.verdicts.error_rates import use_those_of
@@ -45,7 +44,6 @@ def history(
     filters: Filters,
     since: str = "",
     cuts: bool = False,
-    figure: options.Figure = None,
     output: Output,
 ) -> None:
     r"""Where did a series of commits or nights change, and what else changed there?
@@ -55,7 +53,6 @@ def history(
       harness history -s Attention --stage compile  of some workloads, one stage
       harness history --since 2026-11-01            only since that night
       harness history --format markdown -o week.md  to paste into an issue
-      harness history --figure history.svg          the series, with the change points marked
 
     \b
     Reading a row:
@@ -80,8 +77,6 @@ def history(
     \b
     Exit codes: 0 fine, with change points or without; 2 wrong usage; 4 no series has two points.
     """
-    if figure is not None:
-        files.check_figure(figure)
     use_those_of(Path())
     since = environment.night(since)
     with warnings_said():
@@ -104,13 +99,6 @@ def history(
     output.show(_page(found, since, narrow, texts.too_short(points), once), found)
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
-    if figure is not None:
-        from harness.report import figures  # of the extra `figures`
-
-        drawn, there_are = figures.history(points, found)
-        files.save_figure(drawn, figure)
-        more = f", the first {figures.PANELS} of {there_are} series; choose with --select"
-        say(f"{figure} drawn{more if there_are > figures.PANELS else ''}")
 
 
 def _page(

@@ -12,7 +12,6 @@ import pandas as pd
 from packaging.version import InvalidVersion, Version
 
 from harness.declare.filters import Filters
-from harness.errors import UsageError
 from harness.frame import choose
 from harness.frame.cases import check
 from harness.frame.typed import takes_frame
@@ -37,8 +36,6 @@ class Comparison:
     rates: dict[Setting, ErrorRates | None]
     """Of the machines, efforts and environments that were compared."""
     interleaved: bool = False
-    across: bool = False
-    """Rows of unlike machines were compared, because a user asked for it."""
 
 
 @takes_frame
@@ -52,7 +49,6 @@ def compare(
     cases: Sequence[str] = (),
     results: str | os.PathLike[str] | None = None,
     interleaved: bool = False,
-    across: str | Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return what changed from arm `a` to arm `b`: a row per case and stage, with a verdict.
 
@@ -72,31 +68,18 @@ def compare(
             names of commits are looked up; where it is in none, that of the working directory is
             asked.
         interleaved: the processes of both arms took turns, so raw seconds are compared.
-        across: `"machine"` compares an arm of one machine with one of another, in raw seconds, and
-            says so in each row's `across`. Without it, rows of two machines, or of unlike ones that
-            share a name, are `incomparable`.
 
     Returns:
         The columns that :func:`harness.verdicts.compare_arms` describes.
 
     Raises:
-        UsageError: an arm fits nothing or in two ways, nothing is left of both, or an arm has
-            several machines where they are compared across.
+        UsageError: an arm fits nothing or in two ways, or nothing is left of both.
     """
-    names = [across] if isinstance(across, str) else list(across)
-    for name in names:
-        if name != "machine":
-            raise UsageError(
-                f"{name!r} is nothing to compare across: expected 'machine'. Arms may differ in "
-                "anything else as they are, such as jax=0.11.2 and jax=0.12.0.1."
-            )
     tree = Path(results) if results is not None else None
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
     # Labels tell the rows that filters leave.
     named = named_arms(frame if frame is None else frame.reset_index(drop=True), a, b, tree)
-    return comparison_between(
-        *named, tree, filters=filters, interleaved=interleaved, across=bool(names)
-    ).frame
+    return comparison_between(*named, tree, filters=filters, interleaved=interleaved).frame
 
 
 def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
@@ -113,27 +96,20 @@ def comparison_between(
     filters: Filters | None = None,
     on: Sequence[str] | None = None,
     interleaved: bool = False,
-    across: bool = False,
     share: float = 1.0,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
     `filters` hide rows: what is shown is the same with and without them. `on` are the columns in
     which the arms differ by intention; None means those that both select on with different values.
-    `across` compares rows of two machines, of which each arm has one. `share` is the part of the
-    error that this look may make (:func:`harness.verdicts.live.rounds.share`).
+    `share` is the part of the error that this look may make
+    (:func:`harness.verdicts.live.rounds.share`).
     """
     differing = arms.differing(a, b) if on is None else list(on)
     settings: dict[Setting, None] = {}
-    for letter, arm in (("A", a), ("B", b)):
+    for arm in (a, b):
         rows = comparable_rows(arm.rows)
-        machines = sorted(rows["machine"].unique())
-        if across and len(machines) > 1:
-            raise UsageError(
-                f"Arm {letter} has rows of the machines {', '.join(machines)}: across machines "
-                f"each arm needs one, such as machine={machines[0]}."
-            )
-        for machine in machines:
+        for machine in sorted(rows["machine"].unique()):
             settings[setting_of(rows[rows["machine"] == machine], machine)] = None
     # Thresholds come from all that is stored of a machine and an effort, whatever the environment.
     stored_of = dict.fromkeys((one.machine, one.effort) for one in settings)
@@ -142,12 +118,10 @@ def comparison_between(
         setting: next((r for r in known if (r.machine, r.effort, r.env) == setting), None)
         for setting in settings
     }
-    if across:
-        differing.append("machine")
     rows = pd.concat([a.rows, b.rows], keys=[0, 1])
     wanted = set(choose.rows(rows, filters or Filters()).index)
     pairs = pair(a.rows, b.rows, differing)
-    frame = verdicts_on(pairs, scatter_of(known), interleaved, across, share, differing)
+    frame = verdicts_on(pairs, scatter_of(known), interleaved, share, differing)
     shown = [
         number
         for number, sides in enumerate(pairs.pairs)
@@ -155,7 +129,7 @@ def comparison_between(
     ]
     kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
     frame = frame.iloc[shown].reset_index(drop=True)
-    return Comparison(a, b, kept, frame, rates, interleaved, across)
+    return Comparison(a, b, kept, frame, rates, interleaved)
 
 
 @takes_frame

@@ -154,30 +154,6 @@ class Loops:
         known = of_case.get(self._process_key(row), ())
         return known if len(known) == len(taken.values) else ()
 
-    def calibrated_ratio(self, a: Row, b: Row) -> float:
-        """Return B / A of values that are divided by the reference of their own machine.
-
-        Geometric means; NaN where that is not known of both sides. Where another JAX, which also
-        builds the reference, or another flag was used, they are divided by the loop.
-        """
-        here = {"machine": "", "scenario": "", "target": ""}
-        if a["python"] != b["python"]:
-            return math.nan
-        sides = [row["calibrated_samples"] for row in (a, b)]
-        if not share_runtime({**a, **here}, {**b, **here}):
-            sides = [
-                [
-                    value / loop
-                    for value, loop in zip(
-                        row["samples"], self.of(row, n, as_measured(row)), strict=False
-                    )
-                ]
-                for n, row in enumerate((a, b))
-            ]
-        if not all(map(len, sides)) or not are_times(*sides):
-            return math.nan
-        return math.exp(np.log(sides[1]).mean() - np.log(sides[0]).mean())
-
     def _process_key(self, row: Row) -> tuple[Any, ...]:
         return (*(row[name] for name in _PROCESSES), axes_key(axes_of(row, self._axes)))
 

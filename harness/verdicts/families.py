@@ -47,7 +47,7 @@ class Family:
     effects: Floats
     """The smallest change of each row that counts."""
     interleaved: bool
-    loops: drift.Loops | None
+    loops: drift.Loops
     """None where seconds are compared as measured: of unlike machines."""
 
     def __post_init__(self) -> None:
@@ -62,8 +62,7 @@ class Family:
         self.bases = {measured: np.full(len(pairs), measured)}
         """By basis, that of each row: where a row's processes do not know what is to be divided
         out, it stays as measured."""
-        if self.loops:
-            self._divide(self.loops, taken)
+        self._divide(self.loops, taken)
 
     def _divide(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
         """Add what is left when the machine's drift is divided out, in order of their scatter."""

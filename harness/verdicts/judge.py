@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.frame.differences import ARROW, row_difference
+from harness.frame.differences import ARROW
 from harness.frame.frame import axis_column, with_axes
 from harness.frame.typed import plain, typed
 from harness.verdicts import rules, statistics
@@ -22,13 +22,13 @@ COLUMNS = (
     *("machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
     *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
-    *("fingerprint_a", "fingerprint_b", "also_differs", "across", "calibrated_ratio"),
+    *("fingerprint_a", "fingerprint_b", "also_differs"),
     *("stage_verdict", "stage_ratio", "stage_reason"),
 )
 """Columns of every comparison; one per axis stands behind `version`."""
 
 NUMBERS = (
-    *("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "calibrated_ratio"),
+    *("a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect"),
     "stage_ratio",
 )
 COUNTS = ("n_a", "n_b")
@@ -47,7 +47,6 @@ def compare_arms(
     interleaved: bool = False,
     on: Collection[str] = (),
     stages: Collection[str] = (),
-    across: bool = False,
 ) -> pd.DataFrame:
     """Return what changed from `a` to `b`: a row per case and stage.
 
@@ -64,25 +63,21 @@ def compare_arms(
             in the order of `samples` where both sides have as many.
         on: columns in which the arms differ by intention, and rows of a pair need not agree.
         stages: the stages that are returned, all without any. All are judged.
-        across: rows of two machines, or of unlike ones of one name, are compared, in raw seconds;
-            else they are `incomparable`.
 
     Returns:
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `verdict` (`same`,
         `faster`, `slower`, `unsure`, `incomparable`, `broken`), `reason`, `cause` (`program`,
-        `environment`, `calls`, `machine` or ""), `across` (how the machines differ, where `across`
-        compared them; else ""), `basis` (what the ratio is of: seconds without what the `others`
-        of each process or its `loop` share, `raw` or `interleaved`; "" where nothing was
-        compared), `fingerprint_a`, `fingerprint_b`; `also_differs`, what else differs from A to B
-        (commit, effort, versions, flags, host), besides `on`; `stage_verdict` and `stage_reason`,
-        of all rows of the stage together. Float64, NaN where not known: `a_s`, `b_s`, seconds,
-        geometric means over processes of what is compared; `ratio`, b_s / a_s, above 1 for slower,
-        with its 95 % interval `low` to `high`; `p` for a ratio of 1, `p_adjusted` corrected for the
-        number of rows of the stage, NaN where the row alone cannot be called; `effect`, the
-        smallest that counts (0.05: 5 %); `stage_ratio`, of the stage's typical case; of rows across
-        machines also `calibrated_ratio`, B / A of values divided by the reference of their own
-        machine.
+        `environment`, `calls`, `processes` or ""), `basis` (what the ratio is of: seconds without
+        what the `others` of each process or its `loop` share, `raw` or `interleaved`; "" where
+        nothing was compared), `fingerprint_a`, `fingerprint_b`; `also_differs`, what else differs
+        from A to B (commit, effort, versions, flags, host), besides `on`; `stage_verdict` and
+        `stage_reason`, of all rows of the stage together. Float64, NaN where not known: `a_s`,
+        `b_s`, seconds, geometric means over processes of what is compared; `ratio`, b_s / a_s,
+        above 1 for slower, with its 95 % interval `low` to `high`; `p` for a ratio of 1,
+        `p_adjusted` corrected for the number of rows of the stage, NaN where the row alone cannot
+        be called; `effect`, the smallest that counts (0.05: 5 %); `stage_ratio`, of the stage's
+        typical case.
         Int64: `n_a`, `n_b`, processes.
 
     Raises:
@@ -90,7 +85,7 @@ def compare_arms(
     """
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
     ours = typed(a), typed(b)
-    frame = verdicts_on(pair(*ours, on), scatter, interleaved, across, on=on)
+    frame = verdicts_on(pair(*ours, on), scatter, interleaved, on=on)
     if stages:
         frame = frame[frame["stage"].isin(stages)].reset_index(drop=True)
     return frame if ours[0] is a and ours[1] is b else plain(frame)
@@ -100,7 +95,6 @@ def verdicts_on(
     pairs: Pairs,
     scatter: Scatter,
     interleaved: bool = False,
-    across: bool = False,
     share: float = 1.0,
     on: Collection[str] = (),
 ) -> pd.DataFrame:
@@ -117,7 +111,7 @@ def verdicts_on(
     members: dict[tuple[str, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
         # Arms that took turns were measured here, on whatever device they were told to use.
-        problem = rules.not_compared(a, b, machines=not across and not interleaved)
+        problem = rules.not_compared(a, b, machines=not interleaved)
         if problem:
             found[number] |= problem._asdict()
         else:
@@ -128,14 +122,10 @@ def verdicts_on(
     for numbers in members.values():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
-        divided_by = None if across else loops
-        families.append(Family(rows, numbers, effects, interleaved, divided_by))
-    for family, whole in zip(families, _wholes(families, across, share), strict=True):
-        for at, decided in enumerate(_rows(family, whole, across, share)):
-            row = found[family.numbers[at]]
-            row |= decided
-            if row["across"]:
-                row["calibrated_ratio"] = loops.calibrated_ratio(*family.pairs[at])
+        families.append(Family(rows, numbers, effects, interleaved, loops))
+    for family, whole in zip(families, _wholes(families, share), strict=True):
+        for number, decided in zip(family.numbers, _rows(family, whole, share), strict=True):
+            found[number] |= decided
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     columns = with_axes(COLUMNS, axes.values())
@@ -154,12 +144,8 @@ def _known(pair: Pair, axes: Mapping[str, str]) -> dict[str, Any]:
     return row
 
 
-def _wholes(
-    families: Sequence[Family], across: bool, share: float
-) -> list[tuple[rules.Decision, float]]:
+def _wholes(families: Sequence[Family], share: float) -> list[tuple[rules.Decision, float]]:
     """Return the verdict on each family as a whole, and the ratio of its typical case."""
-    if across:  # what moves all rows together is the machine, which is what was asked about
-        return [(rules.Decision("", ""), math.nan) for _ in families]
     moved = [family.moved(share) for family in families]
     ratio, p, effect = (np.array([getattr(m, f) for m in moved]) for f in ("ratio", "p", "effect"))
     adjusted = statistics.adjust(p, statistics.counting(ratio, effect))
@@ -184,7 +170,7 @@ def _wholes(
 
 
 def _rows(
-    family: Family, whole: tuple[rules.Decision, float], across: bool, share: float
+    family: Family, whole: tuple[rules.Decision, float], share: float
 ) -> Iterator[dict[str, Any]]:
     """Yield what is decided on each row of a family."""
     decision, whole_ratio = whole
@@ -194,7 +180,7 @@ def _rows(
     a, b = family.candidates[basis]
     numbers = statistics.estimates(a, b, family.paired, share)
     pairs = family.pairs
-    callable_ = np.array([moved or across or rules.can_be_called(*pair) for pair in pairs])
+    callable_ = np.array([moved or rules.can_be_called(*pair) for pair in pairs])
     counts = statistics.counting(numbers.ratio, family.effects)
     adjusted = statistics.adjust(np.where(callable_, numbers.p, np.nan), counts)
     tested = int(np.count_nonzero(~np.isnan(adjusted)))
@@ -208,8 +194,7 @@ def _rows(
     table = zip(*(column.tolist() for column in columns), [tested] * len(pairs), strict=True)
     for at, ((one, other), found) in enumerate(zip(pairs, table, strict=True)):
         evidence = rules.RowEvidence(*found)
-        machines = row_difference(one, other) if across else ""
-        row = rules.decide(evidence, one, other, decision, bool(machines))
+        row = rules.decide(evidence, one, other, decision)
         row = rules.decide_calls(row, float(calls.ratio[at]), float(calls_adjusted[at]), of_calls)
         yield {
             **row._asdict(),
@@ -219,7 +204,6 @@ def _rows(
             "p_adjusted": adjusted[at],
             "effect": family.effects[at],
             "basis": family.bases[basis][at],
-            "across": machines,
             "stage_verdict": decision.verdict,
             "stage_ratio": whole_ratio,
             "stage_reason": decision.reason,

@@ -32,7 +32,6 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     """
     frame = summary.ordered(comparison.frame)
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
-    above += [f"**{escaped(line)}**" for line in summary.across_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))

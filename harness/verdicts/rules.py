@@ -42,8 +42,8 @@ SAME_WITHIN = 2.0
 CALLS_EFFECT = 1.0
 """What 90 % of calls do not exceed must be twice as long, or half, to be another mode."""
 
-ACROSS = "`--across machine` compares them all the same."
-"""How to ask for what is not compared unasked."""
+ONE_MACHINE = "Measure both on one machine."
+"""What to do where two machines were asked about."""
 
 WORKS_AGAIN = "works again"
 """Begins the reason of a row that failed in A, and is healthy in B."""
@@ -95,9 +95,9 @@ def _unlike(a: Row, b: Row, machines: bool) -> str:
             return f"{arm} does not say which samples are of which process"
     differs = row_difference(a, b) if machines else ""
     if differs and a["machine"] == b["machine"]:
-        return f"{differs}. {REMEDY} {ACROSS}"
+        return f"{differs}. {REMEDY}"
     if differs:
-        return f"unlike machines: {differs}. {ACROSS}"
+        return f"unlike machines: {differs}. {ONE_MACHINE}"
     for arm, row in arms:
         wrong = [value for value in row["samples"] if not are_times([value])]
         if wrong:
@@ -137,8 +137,8 @@ class Decision(NamedTuple):
     verdict: str
     reason: str
     cause: str = ""
-    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only),
-    `machine` (across machines), or "" where none is known to be."""
+    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only), or ""
+    where none is known to be."""
 
 
 def can_be_called(a: Row, b: Row) -> bool:
@@ -151,24 +151,11 @@ def can_be_called(a: Row, b: Row) -> bool:
     return not (ran and share_runtime(a, b))
 
 
-def decide(
-    evidence: RowEvidence, a: Row, b: Row, whole: Decision, across: bool = False
-) -> Decision:
-    """Return the verdict on a pair of rows.
-
-    `whole` is the verdict on all rows of the stage together; `across`: unlike machines were asked
-    for.
-    """
+def decide(evidence: RowEvidence, a: Row, b: Row, whole: Decision) -> Decision:
+    """Return the verdict on a pair of rows; `whole` is that on all rows of the stage together."""
     decision = _with_counts(_by_numbers(evidence), counts.proof(a, b))
     verdict, reason, _ = decision
     program = program_of(a, b)
-    if across:
-        # The machine is what was asked about, so an equal program does not make a row unsure.
-        parts = ["across machines", reason]
-        if program:
-            same = program == "equal"
-            parts += ["the program is the same" if same else f"program: {facts_difference(a, b)}"]
-        return Decision(verdict, "; ".join(parts), "machine")
     called = verdict in (FASTER, SLOWER)
     ran = program == "equal" and stage_of(b["stage"]).runs_program
     excused = ran and math.isnan(evidence.p_adjusted) and not math.isnan(evidence.p)

@@ -58,12 +58,6 @@ BASES = {
     drift.RAW: "as measured",
 }
 
-ACROSS = (
-    "Across machines, raw seconds are compared: a verdict is on machine and program together. "
-    "Calibrated: B / A once each side is divided by the reference of its own machine, so without "
-    "the general speed of the machines; it is not tested.",
-)
-
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a comparison with what became slower first, and the largest change first."""
@@ -76,16 +70,7 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
 def heading(comparison: Comparison) -> str:
     """Return what is compared, in a line."""
     turns = ", processes taking turns" if comparison.interleaved else ""
-    across = ", ACROSS MACHINES" if comparison.across else ""
-    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}{across}"
-
-
-def across_lines(comparison: Comparison) -> list[str]:
-    """Return how the machines differ that were compared with each other; [] if none were."""
-    if not comparison.across:
-        return []
-    said = [f"Across machines: {text}." for text in _each(comparison.frame["across"])]
-    return said or ["Across machines: no row is; both arms are of one machine, or nothing fits."]
+    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}"
 
 
 def _each(texts: pd.Series[str]) -> list[str]:
@@ -172,17 +157,12 @@ def cases(frame: pd.DataFrame) -> list[str]:
 
 
 def ratio_text(row: dict[str, Any]) -> str:
-    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none.
-
-    Across machines the ratio of the calibrated values stands behind it.
-    """
+    """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none."""
     if math.isnan(row["ratio"]):
         return ""
     known = not math.isnan(row["low"])
     interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
-    known = not math.isnan(row["calibrated_ratio"])
-    calibrated = f" raw, {row['calibrated_ratio']:.3g} calibrated" if known else ""
-    return f"{row['ratio']:.3g}{interval}{calibrated}"
+    return f"{row['ratio']:.3g}{interval}"
 
 
 def legend(comparison: Comparison) -> tuple[str, ...]:
@@ -196,7 +176,7 @@ def legend(comparison: Comparison) -> tuple[str, ...]:
     said = LEGEND.format(
         calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told.values())
     )
-    return *([said] if told else []), *(ACROSS if comparison.across else ())
+    return (said,) if told else ()
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -256,12 +236,11 @@ def footer(comparison: Comparison) -> list[str]:
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison for other programs.
 
-    `schema`, `a` and `b` (what the arms are), `interleaved`, `across_machines` (whether that was
-    asked for), `across` (how the machines differ that were compared), `answer`, `counts` of
-    verdicts (`broken` counts cases), `stages` (in words, those that moved as a whole),
-    `error_rates` by machine, effort and environment, as in `"box, effort default, ENV"` (None
-    where not measured, and without what they hold of each case), `programs` that changed, a line
-    each, and `rows`, worst first, with the columns of the frame.
+    `schema`, `a` and `b` (what the arms are), `interleaved`, `answer`, `counts` of verdicts
+    (`broken` counts cases), `stages` (in words, those that moved as a whole), `error_rates` by
+    machine, effort and environment, as in `"box, effort default, ENV"` (None where not measured,
+    and without what they hold of each case), `programs` that changed, a line each, and `rows`,
+    worst first, with the columns of the frame.
     """
     rates = {}
     for setting, one in sorted(comparison.rates.items()):
@@ -272,8 +251,6 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "a": comparison.a.label,
         "b": comparison.b.label,
         "interleaved": comparison.interleaved,
-        "across_machines": comparison.across,
-        "across": _each(comparison.frame["across"]),
         "answer": summary_text(comparison.frame),
         "counts": counts(comparison.frame),
         "stages": stage_lines(comparison.frame),

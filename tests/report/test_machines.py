@@ -52,7 +52,6 @@ def test_cases_of_two_machines_stand_side_by_side_and_are_labelled(two):
     assert section(two, "machines").notes == (
         "box → rig: processor Small → Large, cores 2 → 64, memory 8.0 → 256.0 GiB.",
     )
-    assert "harness compare machine=A machine=B --across machine" in section(two, "machines").intro
 
 
 def test_every_case_says_its_machine_and_figures_show_one_at_a_time(two):

@@ -54,21 +54,6 @@ def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_p
     assert "the workload or the method changed: 1.aaaa → 2.b" in out.replace("\n", " ")
 
 
-def test_the_answer_is_drawn_as_a_card(compare, tmp_path):
-    pytest.importorskip("vl_convert")
-    card, folder = tmp_path / "card.svg", tree(tmp_path / "tree", factor=1.2)
-    add(folder, workload="family.Same", commit=COMMIT)
-    add(folder, workload="family.Same", commit=OTHER)
-    _, _, err = compare(*BOTH, folder, "--stage", "compile", "--figure", card)
-    assert f"{card} drawn" in err
-    drawn = card.read_text()
-    for text in ("1 slower, 1 same", "A: commit=01234567 · B: commit=ffffffff", "· compile"):
-        assert text in drawn
-    # Without a ratio there is nothing to draw.
-    _, _, err = compare(*BOTH, tree(tmp_path / "other", version="2.b"), "--figure", "no.svg")
-    assert "drawn" not in err
-
-
 @pytest.mark.parametrize("form", ["table", "markdown", "json"])
 def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
     folder = tree(tmp_path)
@@ -92,8 +77,6 @@ def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
         (["nowhere"], "is no path"),
         ([COMMIT, "--explain", "--format", "json"], "--explain is for reading"),
         ([COMMIT, "--stage", "link"], "No stage is called 'link'"),
-        ([COMMIT, "--across", "env"], "'env' is not 'machine'"),
-        ([COMMIT, "--across", "machine", "--live"], "leave --across out"),
         ([COMMIT, "--counts", "--live"], "--counts decides by counts that are stored"),
         ([COMMIT, "--counts", "--explain"], "--counts decides by counts that are stored"),
     ],

@@ -129,6 +129,6 @@ SECTION = Section(
     title="Machines side by side",
     intro="The same version of a case as each machine measured it last, in seconds as measured. "
     "These are different machines: what differs is machine and program together, and nothing is "
-    "tested here. For verdicts: harness compare machine=A machine=B --across machine.",
+    "tested here.",
     content=_content,
 )

@@ -7,10 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import app
-from harness.frame.load import frame_of
 from harness.program.facts import Facts
-from harness.report import figures
-from harness.verdicts.history import history, series
 from tests.frame.trees import write
 from tests.verdicts.history.trees import night_name, nights, noisy, stepped
 
@@ -131,28 +128,3 @@ def test_cuts_are_shown_when_asked_for(tmp_path):
     assert "version 1.aaaa → 1.bbbb" in done.stdout
     (row,) = json.loads(run(tmp_path, "--cuts", "--format", "json").stdout)
     assert row["ratio"] is row["same_program"] is None, "what is not known"
-
-
-def test_the_figure_is_drawn(tree, tmp_path):
-    pytest.importorskip("altair")
-    pytest.importorskip("vl_convert")
-    output = tmp_path / "history.svg"
-    done = run(tree, "--figure", output)
-    assert done.exit_code == 0, done.output
-    drawn = output.read_text(encoding="utf-8")
-    assert "family.Work size=8 · compile" in drawn
-    assert "1.3×" in drawn
-    assert "<script>" not in drawn
-
-
-def test_a_figure_has_no_more_panels_than_can_be_read_and_changes_come_first(monkeypatch):
-    pytest.importorskip("altair")
-    monkeypatch.setattr(figures, "PANELS", 2)
-    records = [one for n in range(3) for one in nights(noisy(4, n), axes={"size": n})]
-    frame = frame_of(records + nights(stepped()[:8], axes={"size": 99}))
-    chart, there_are = figures.history(series(frame), history(frame))
-    # Each case also has the stages that no process measured.
-    assert there_are >= 4
-    panels = chart.to_dict()["vconcat"]
-    assert len(panels) == 2
-    assert "size=99" in json.dumps(panels[0])
