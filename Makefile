@@ -132,7 +132,7 @@ campaigns: setup
 	for campaign in "damaged --count 5000" "damaged --flips 5000" "interrupts --count 100" "at_once --count 16" \
 	    "wrong_inputs" "disk_faults --rounds 56" "clocks --rounds 33" "memory --rounds 8" \
 	    "kills --minutes $(MINUTES)" "nightly_kills --rounds $(MINUTES)" \
-	    "cache_kills --rounds 50" "probe" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
+	    "probe" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
 	    echo "==> python -m tools.$$campaign"; \
 	    $(BIN)/python -m tools.$$campaign || status=1; \
 	done; exit $$status

@@ -356,7 +356,7 @@ IMPORTED = (
     *("jax.export", "jax.numpy", "jax._src.lib.triton", "jaxlib.mlir.dialects.mhlo"),
     *("harness.asv.measure", "harness.asv.suite", "harness.engine.staged_worker"),
     *("harness.cache.ledger", "harness.ir.child", "harness.verdicts.compare"),
-    *("harness.cli.output", "harness.cli.init", "harness.cli.run", "harness.cli.cache.pack"),
+    *("harness.cli.output", "harness.cli.init", "harness.cli.run", "harness.cli.cache.ledger"),
 )
 """What most processes need and what takes long."""
 

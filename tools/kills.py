@@ -53,7 +53,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "profile": (*HARNESS, "profile", "-o", "{new}", "--", "-c", SHORT),
     "cache ledger": (*HARNESS, "cache", "ledger", "-o", "l.jsonl", "--", "-c", SHORT),
     "cache advise": (*HARNESS, "cache", "advise", "--", "-c", SHORT),
-    "cache pack": (*HARNESS, "cache", "pack", "-o", "{new}.zip", "--", "-c", SHORT),
     "ir of a commit": (*HARNESS, "ir", "Scale", "--diff", "commit:HEAD~1"),
     "compile": (*HARNESS, "compile", "Scale"),
     FLEET: (*HARNESS, "run", "--on", "{fleet}", "--effort", "20x1", "--fresh", "--target", "cpu"),

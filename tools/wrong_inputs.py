@@ -44,7 +44,6 @@ ir: Scale --exit-code => --diff
 compile: «NoSuchWorkload» ; Scale --depth «0» ; Scale --least «200» ; Scale --against «nosuch»
 compile: Scale --figure «x.bmp»
 cache inspect: cache --sort «colour» ; cache --limit «-1»
-cache prune: cache --max-size «lots» ; cache => --max-size ; cache --age «soon» ; cache «--older» 5d
 cache advise: --starts «0» -- -c pass
 cache ledger: -o l.jsonl => PROGRAM
 profile: -- «nosuchprogram» ; -- «missing.py» ; «nosuch.py» ; --sample «often» -- -c pass
@@ -58,7 +57,6 @@ init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «t
 init: «asv.conf.json»
 profile check: folder => --budget
 cache inspect: «nowhere»
-cache stats: «nowhere»
 cache explain: «a.jsonl» b.jsonl
 cache ledger: «a.jsonl»
 cache report: «runs»
@@ -72,7 +70,6 @@ profile diff: «nowhere» other
 run: --results «asv.conf.json»
 show: --results «asv.conf.json»
 profile show: «benchmarks»
-cache unpack: «asv.conf.json» cache
 : history => results ; baselines => results
 ir: Scale -o «/proc/nowhere»/x.txt
 """,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cache import removal
+from harness.cache import quarantine
 from harness.cache.directory import UnusableCacheError, open_directory
 from harness.cache.survey import survey
 from tests.cache.filled import CAP, backdate, diagnose, run_jax, spoil
@@ -68,7 +68,7 @@ def test_doctors_of_one_second_use_folders_of_their_own(fill, monkeypatch):
     epoch = time.gmtime(0)
     monkeypatch.setattr(time, "gmtime", lambda: epoch)
     directory = fill()
-    folders = [Path(removal.move_aside(directory, [e]).folder).name for e in entries(directory)]
+    folders = [Path(quarantine.move_aside(directory, [e]).folder).name for e in entries(directory)]
     stamp = "quarantine-19700101T000000Z"
     assert folders == [stamp, f"{stamp}-2", f"{stamp}-3"]
 
@@ -78,7 +78,7 @@ def test_an_entry_that_was_written_anew_or_taken_away_is_left(fill):
     first, second, _ = entries(directory)
     (directory / f"{first.name}-cache").write_bytes(b"another")
     (directory / f"{second.name}-cache").unlink()
-    moved = removal.move_aside(directory, [first, second])
+    moved = quarantine.move_aside(directory, [first, second])
     assert (moved.names, moved.changed, moved.gone) == ([], [first.name], [second.name])
     assert moved.folder == ""
     assert not list(directory.glob("quarantine-*"))
@@ -105,5 +105,5 @@ def test_a_move_that_fails_says_how_far_it_came(fill, monkeypatch, step, at, sai
 
     monkeypatch.setattr(step, name, refuse)
     with pytest.raises(UnusableCacheError, match=said):
-        removal.move_aside(directory, seen)
+        quarantine.move_aside(directory, seen)
     assert len(list(directory.glob("quarantine-*"))) == left

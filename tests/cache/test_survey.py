@@ -162,13 +162,23 @@ def test_inspect_prints_json_of_everything(fill, says):
     seen = json.loads(says("inspect", capped, "--format=json", "--limit", 1, "--max-size", 0))
     assert seen["schema"] == 1
     entries = seen["survey"]["entries"]
+    size_bytes = sum(path.stat().st_size for path in capped.glob("*-cache"))
+    processor = next(filter(None, (entry["contents"]["processor"] for entry in entries)))
     assert seen["totals"] == {
         "entries": 4,
-        "size_bytes": sum(path.stat().st_size for path in capped.glob("*-cache")),
+        "size_bytes": size_bytes,
         "compile_whole_s": 0,
         "states": {"empty": 1, "readable": 3},
         "compressions": {"unknown": 1, "zlib": 3},
         "never_read": sum(entry["never_read"] for entry in entries),
+        "last_use": {"within a day": {"entries": 4, "size_bytes": size_bytes}},
+        "compiled_for": {
+            processor: {"entries": 3, "size_bytes": size_bytes},
+            "no recorded processor": {"entries": 1, "size_bytes": 0},
+        },
+        "modules": {
+            entry["module"]: {"entries": 1, "size_bytes": entry["size_bytes"]} for entry in entries
+        },
     }
     assert len(entries) == 4
     assert len(seen["evictions"]["due"]) == 4

@@ -46,7 +46,6 @@ COMMANDS = {
     "list": (("list", "Gelu", "Predict", *BENCHMARKS), ["elementwise.Gelu", "approximate: True"]),
     "functions": (("profile", "show", "started", "-t", "functions"), ["train_step", "30 ms"]),
     "causes": (("profile", "show", "started", "-t", "causes"), ["train_step"]),
-    "stats": (("cache", "stats", "kept"), ["jit_train_step_of_a_transformer"]),
     "inspect": (("cache", "inspect", "kept"), ["jit_train_step_of_a_transformer", "7 s"]),
 }
 """What is typed, and names and values with their units that stand there as a whole."""

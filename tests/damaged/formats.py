@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import random
 import shutil
-import tempfile
 import warnings
-import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from harness.cache import ledger, pack
+from harness.cache import ledger
 from harness.cache.entry import read_contents
 from harness.fleet import tasks
 from harness.frame import load as loading
@@ -285,26 +282,6 @@ def _read_entry(path: Path) -> Values:
     return {"contents": (found.compile_whole_s, found.digest)} if found.state == "readable" else {}
 
 
-def _pack(folder: Path) -> Path:
-    (folder / "cache").mkdir()
-    entry = _entry(folder / "cache")
-    path = folder / "program.zip"
-    data = entry.read_bytes()
-    name = entry.name.removesuffix("-cache")
-    packed = pack.Packed(name, len(data), hashlib.sha256(data).hexdigest())
-    manifest = pack.Manifest(pack.SCHEMA, 1.0, (packed,))
-    with zipfile.ZipFile(path, "w") as whole:
-        whole.writestr(entry.name, data)
-        whole.writestr(pack.MANIFEST, json.dumps(msgspec.to_builtins(manifest)))
-    return path
-
-
-def _read_pack(path: Path) -> Values:
-    with tempfile.TemporaryDirectory(dir=path.parent) as there:
-        _warn(pack.unpack(path, Path(there), "").left_out)
-        return {one.name: one.read_bytes() for one in Path(there).iterdir()}
-
-
 def _budget(folder: Path) -> Path:
     path = folder / "budget.toml"
     path.write_text(
@@ -346,7 +323,6 @@ _ASV = (
     *("show --results {tree}", "export --results {tree} -o {out}.csv", "history --results {tree}"),
 )
 _ENTRY = ("cache inspect {folder}", "cache doctor {folder} --no-put-cost")
-_PACK = ("cache unpack {path} {folder}/unpacked",)
 
 FORMATS: tuple[Format, ...] = (
     Format("records", _records, _read_records, _TREE, lines=True),
@@ -374,7 +350,6 @@ FORMATS: tuple[Format, ...] = (
     Format("live state", _live, _read_live),
     Format("placement", _placement, lambda path: {**tasks.read_placement(path.parent)}),
     Format("cache entry", _entry, _read_entry, _ENTRY, json=False),
-    Format("pack", _pack, _read_pack, _PACK, json=False),
     Format("budget", _budget, _read_budget, checked=False, json=False),
 )
 """JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""

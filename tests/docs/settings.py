@@ -83,7 +83,6 @@ COMMANDS = {
     ("docs/cache/ledger-explain.md", "harness cache explain"): (
         "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"
     ),
-    ("docs/cache/manage.md", "harness cache prune"): _RUNS,
     ("docs/cache/manage.md", "harness cache report"): _RUNS,
     ("docs/profile.md", "harness profile show"): (
         "harness profile -o FOLDER -- python train.py && cp -r FOLDER BEFORE && cp -r FOLDER AFTER"

@@ -27,7 +27,7 @@ READING = [
     "profile show {out}/profile.json",
     "profile report {out}/profile.json -o {out}/profile.html",
     "profile diff {out}/profile.json {out}/profile.json",
-    "cache stats {out}",
+    "cache inspect {out}",
     "cache doctor {out}",
 ]
 MEASURING = ["run", "aa", "nightly", "compare --live HEAD HEAD~1", "doctor"]

@@ -6,11 +6,7 @@ from harness.cli.lazy import Lazy, LazyGroup
 
 COMMANDS = {
     "inspect": Lazy("cache.inspect:inspect", "List every entry, readable or not."),
-    "stats": Lazy("cache.inspect:stats", "How large, how old, for whom: one screen."),
     "doctor": Lazy("cache.doctor:doctor", "Find what ails a cache, and mend it."),
-    "prune": Lazy("cache.prune:prune", "Remove what it can do without."),
-    "pack": Lazy("cache.pack:pack", "Put what a program needs into one file."),
-    "unpack": Lazy("cache.pack:unpack", "Unpack it where it is needed."),
     "ledger": Lazy("cache.ledger:ledger", "What did the cache do for a program?"),
     "report": Lazy("cache.report:report", "What did it do over runs and hosts?"),
     "explain": Lazy("cache.explain:explain", "Why did a compile hit, or miss?"),

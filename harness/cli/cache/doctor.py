@@ -18,7 +18,7 @@ from harness.cache.directory import local_path, open_directory
 from harness.cache.doctor import Diagnosis
 from harness.cache.loads import Loads, load
 from harness.cache.put_cost import PutCost
-from harness.cache.removal import Moved, move_aside
+from harness.cache.quarantine import Moved, move_aside
 from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.options import CacheDirectory, MaxSize, Option

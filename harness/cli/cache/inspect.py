@@ -1,8 +1,8 @@
-"""`harness cache inspect` and `stats`: the entries of a cache directory, and their sums."""
+"""`harness cache inspect`: the entries of a cache directory, and their sums."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -10,15 +10,13 @@ import pandas as pd
 
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
-from harness.cache.removal import CPU, OTHER, used_at
 from harness.cache.survey import Entry, Evictions, Survey
 from harness.cli import options
 from harness.cli.options import CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part, TextTable
 from harness.errors import UsageError
-from harness.frame.frame import rows_of
 from harness.records.printable import printable
-from harness.records.units import ago, counted, size_text, some
+from harness.records.units import ago, size_text, some
 
 SORTS: dict[str, Callable[[Entry], Any]] = {
     "size": lambda entry: -entry.size_bytes,
@@ -28,8 +26,13 @@ SORTS: dict[str, Callable[[Entry], Any]] = {
     "name": lambda entry: entry.name,
     "state": lambda entry: (entry.contents.state == "readable", entry.contents.state),
 }
+UNKNOWN = "no recorded processor"
+"""Entries for a GPU or TPU record none."""
+
 KEY_DIGITS = 12
 MOST_NAMES = 5
+
+AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year", 31557600))
 
 
 @options.command(
@@ -44,7 +47,7 @@ def inspect(
     limit: int = 20,
     output: Output,
 ) -> None:
-    r"""List every entry of a cache, without importing JAX or the program.
+    r"""List every entry of a cache, and how large and old it all is, without importing JAX.
 
     \b
       harness cache inspect ~/.cache/jax
@@ -57,11 +60,11 @@ def inspect(
         raise UsageError(f"--sort is {sort!r}. Expected one of {', '.join(SORTS)}.")
     survey = surveys.survey(open_directory(directory))
     entries = sorted(survey.entries, key=lambda entry: (SORTS[sort](entry), entry.name))
-    totals = _totals(entries)
+    totals = _totals(entries, survey.taken_at)
     evictions = surveys.evictions(entries, max_size) if max_size >= 0 else None
     shown = entries[: limit or None]
     answer, *rest = _summary(survey, totals, len(shown))
-    parts: list[Part] = [Heading(answer)]
+    parts: list[Part] = [Heading(answer), *_groups(totals)]
     parts += [_entries(shown, survey.taken_at)] if shown else []
     parts += rest
     parts += _evictions(evictions) if evictions else ()
@@ -69,7 +72,7 @@ def inspect(
     output.show(parts, entries, document)
 
 
-def _totals(entries: Sequence[Entry]) -> dict[str, Any]:
+def _totals(entries: Sequence[Entry], now: float) -> dict[str, Any]:
     contents = [entry.contents for entry in entries]
     return {
         "entries": len(entries),
@@ -78,7 +81,36 @@ def _totals(entries: Sequence[Entry]) -> dict[str, Any]:
         "states": Counter(one.state for one in contents),
         "compressions": Counter(one.compression or "unknown" for one in contents),
         "never_read": sum(entry.never_read is True for entry in entries),
+        "last_use": _sums(entries, lambda entry: _age(entry, now)),
+        "compiled_for": _sums(entries, lambda entry: entry.contents.processor or UNKNOWN),
+        "modules": _sums(entries, lambda entry: entry.module),
     }
+
+
+def _sums(entries: Sequence[Entry], group: Callable[[Entry], str]) -> dict[str, dict[str, int]]:
+    """Return number and size of the entries in each group, the largest group first."""
+    sizes: dict[str, list[int]] = defaultdict(list)
+    for entry in entries:
+        sizes[group(entry)].append(entry.size_bytes)
+    largest = sorted(sizes.items(), key=lambda item: -sum(item[1]))
+    return {name: {"entries": len(of), "size_bytes": sum(of)} for name, of in largest}
+
+
+def _age(entry: Entry, now: float) -> str:
+    """Return how long ago an entry was read, or else written."""
+    ago_s = now - max(entry.used_at or 0.0, entry.written_at)
+    return next((f"within {name}" for name, most_s in AGES_S if ago_s < most_s), "longer ago")
+
+
+def _groups(totals: dict[str, Any]) -> Iterator[str]:
+    titles = {"last_use": "Last use", "compiled_for": "Compiled for", "modules": "Modules"}
+    for name, title in titles.items():
+        texts = [
+            f"{printable(one)} ({of['entries']:,}, {size_text(of['size_bytes'])})"
+            for one, of in totals[name].items()
+        ]
+        if len(texts) < totals["entries"]:  # else the table says it
+            yield f"{title}: {some(texts, MOST_NAMES)}."
 
 
 def _entries(entries: Sequence[Entry], now: float) -> TextTable:
@@ -130,7 +162,7 @@ def _summary(survey: Survey, totals: dict[str, Any], shown: int) -> Iterator[str
             "hold back and which copies and backups change."
         )
     for sub in survey.sub_caches:
-        yield f"{sub}; it survives when entries are removed."
+        yield f"{sub}; it stays when entries are removed."
     if survey.vanished:
         yield f"{survey.vanished} entries vanished while this was read: the cache is in use."
     if survey.quarantines:
@@ -155,82 +187,3 @@ def _some(names: Sequence[str]) -> str:
     parts = [name.rpartition("-") for name in names]
     short = [f"{module}{dash}{key[:KEY_DIGITS] if dash else key}" for module, dash, key in parts]
     return some(short, MOST_NAMES)
-
-
-AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year", 31557600))
-GROUPS = ("last of use", "made for", "state", "module")
-LARGEST = 8
-"""So many modules are shown."""
-
-
-@options.command()
-def stats(*, directory: CacheDirectory, output: Output) -> None:
-    r"""A cache in one screen: how large, how old, for whom, and what is the most of it.
-
-    \b
-      harness cache stats ~/.cache/jax
-
-    Exit codes: 0 fine; 2 wrong usage; 5 the directory cannot be read.
-    """
-    seen = surveys.survey(open_directory(directory))
-    rows = pd.DataFrame(
-        [
-            (
-                _age(seen.taken_at - used_at(entry)),
-                f"{CPU}: {entry.contents.processor}" if entry.contents.processor else OTHER,
-                entry.contents.state,
-                entry.module,
-                entry.size_bytes,
-                entry.contents.compile_whole_s or 0,
-            )
-            for entry in seen.entries
-        ],
-        columns=[*GROUPS, "size_bytes", "compile_whole_s"],
-    )
-    groups = {by: rows_of(_sums(rows, by)) for by in GROUPS}
-    document = {"schema": 1, "directory": seen.directory, "groups": groups}
-    listed = [{"by": by, **row} for by, rows in groups.items() for row in rows]
-    output.show(_groups(seen, groups), listed, document)
-
-
-def _age(seconds: float) -> str:
-    return next((f"within {name}" for name, most in AGES_S if seconds < most), "longer ago")
-
-
-def _sums(rows: pd.DataFrame, by: str) -> pd.DataFrame:
-    found = rows.groupby(by, sort=False).agg(
-        entries=("size_bytes", "size"),
-        size_bytes=("size_bytes", "sum"),
-        compile_whole_s=("compile_whole_s", "sum"),
-    )
-    return found.sort_values("size_bytes", ascending=False, kind="stable").reset_index(names="name")
-
-
-def _groups(seen: Survey, groups: dict[str, list[dict[str, Any]]]) -> Iterator[Part]:
-    every = groups["state"]
-    entries, size_bytes, whole_s = (
-        sum(row[name] for row in every) for name in ("entries", "size_bytes", "compile_whole_s")
-    )
-    capped = "used with a size cap" if seen.capped else "no size cap"
-    yield (
-        f"{seen.directory}: {counted(entries, 'entry')}, {size_text(size_bytes)}, {capped}; "
-        f"compiling them took at least {whole_s} s."
-    )
-    for by, rows in groups.items():
-        if not rows:
-            continue
-        shown = rows[:LARGEST]
-        yield TextTable(
-            pd.DataFrame(
-                {
-                    by: printable(row["name"]),
-                    "entries": f"{row['entries']:,}",
-                    "size": size_text(row["size_bytes"]),
-                    "compile": f"{row['compile_whole_s']} s",
-                }
-                for row in shown
-            )
-        )
-        if len(rows) > LARGEST:
-            yield f"… and {len(rows) - LARGEST} more; --format csv gives all."
-    yield from map(str, seen.sub_caches)
