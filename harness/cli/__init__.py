@@ -23,7 +23,6 @@ Measure:
 
 \b
   harness init                          benchmarks for a project of your own
-  harness adopt tests/test_speed.py     benchmarks for what existing tests call
   harness doctor                        can this machine measure, and is it quiet now?
   harness list                          the workloads in benchmarks/
   harness run --effort quick            measure all of them once
@@ -85,7 +84,6 @@ COMMANDS = {
     "sign": Lazy("sign:sign", "Sign the results of this machine."),
     "nightly": Lazy("nightly:nightly", "A whole night on one machine.", "harness.nightly"),
     "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
-    "adopt": Lazy("init:adopt", "Turn existing tests into workloads.", "harness.scaffold"),
 }
 
 

@@ -1,4 +1,4 @@
-"""`harness init` and `harness adopt`: scaffold for a user's own project."""
+"""`harness init`: benchmarks for a user's own project."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from pathlib import Path
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
-from harness.cli.progress import building
 from harness.errors import UsageError
 from harness.records.printable import printable
-from harness.scaffold.adopted import adopt as adopted
 from harness.scaffold.files import File, plan, write
 from harness.scaffold.function import check, parse
 from harness.scaffold.project import Project, look
@@ -178,69 +176,3 @@ def _print_next(directory: Path, project: Project) -> None:
     if project.has_commits:
         print("Commit the new files before asv run: it files results under HEAD.")
     sys.stdout.flush()
-
-
-@options.command(
-    tests=Argument(metavar="FILE[::TEST]...", help="Tests, as pytest names them."),
-    directory=Option("--project", metavar="DIR", help="The folder of your project."),
-    force=Option(help="Replace these files where they are there."),
-    dry_run=Option(help="Print what would be written, and write nothing."),
-)
-def adopt(
-    tests: list[str], directory: Path = Path("."), force: bool = False, dry_run: bool = False
-) -> None:
-    r"""Turn existing tests into workloads: pytest-benchmark's, or any that pytest runs.
-
-    \b
-      harness adopt tests/test_speed.py                  those with the fixture `benchmark`, or all
-      harness adopt tests/test_speed.py::test_predict    one
-      harness adopt tests/test_speed.py --dry-run        what would be written
-
-    \b
-    Each test runs once, under pytest, in the interpreter that runs this command. What it calls is
-    noted, with the shapes and dtypes of the arguments:
-      benchmark(f, *args), benchmark.pedantic(f, args=...)
-                                  f; where f is the test's own, what it calls with arrays
-      a test without `benchmark`  every function of another module, but JAX's and NumPy's, that the
-                                  file calls with arrays and that returns some; what has
-                                  random keys alone only if there is no other
-
-    \b
-    The workload imports the function and makes random data of those shapes. Parameters of the test
-    (`parametrize`, fixtures with params) that say what differs become axes; otherwise every case of
-    the test is a value of the axis `test`. Arguments that are no arrays become static. Of a
-    function that is made in the test, such as a lambda around `jax.grad` or a method of an object,
-    nothing can be imported: the reason is told. Put it into a function of your package, and adopt
-    the test again or name it in `harness init --function ... --inputs ...`.
-
-    \b
-    asv.conf.json and the other files of `harness init` are written too where they are missing.
-
-    \b
-    Exit codes: 0 fine; 2 wrong usage, or no test could be adopted.
-    """
-    project = look(directory, force=False)
-    found = []
-    with building() as on_step:
-        for test in tests:
-            on_step(test, "running it, and tracing what it calls")
-            found.append(adopted(test, project.folder))
-    reasons: dict[str, list[str]] = {}
-    for test, why in (each for one in found for each in one.left_out.items()):
-        reasons.setdefault(why, []).append(test)
-    left_out = [f"Not adopted: {', '.join(which)}: {why}." for why, which in reasons.items()]
-    usable = [one for one in found if one.text]
-    if not usable:
-        raise UsageError("\n".join(left_out))
-    files = plan(project, None, force, usable)
-    if not dry_run:
-        write(files)
-    _print_files(files, dry_run)
-    for one in usable:
-        for workload, function in one.functions.items():
-            print(f"{one.module}.{workload} measures {function}.")
-    print(printable("".join(f"{line}\n" for line in left_out)), end="")
-    waking = [one.module for one in usable if one.wakes_backend]
-    _print_notes(project, f"what {waking[0]}.py measures" if waking else "")
-    if not dry_run:
-        _print_next(directory, project)

@@ -7,7 +7,7 @@ import keyword
 import re
 import string
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -137,9 +137,6 @@ def module_name(subject: ChosenFunction, long: bool = False) -> str:
 def workload(checked: Checked, module: str) -> str:
     """Return the text of `module`: a workload for a function, swept over a size if that traces."""
     subject, size = checked.subject, checked.size
-    comment = (
-        "The shapes and dtypes of the arguments; seeded random data is made when it is needed."
-    )
     imported = {subject.module}
     if subject.inputs:
         module_of, _, name = subject.inputs.partition(":")
@@ -147,72 +144,41 @@ def workload(checked: Checked, module: str) -> str:
         inputs = f"        return {module_of}.{name}()"
         comment = "The arguments, as a tuple; each measuring process makes them anew."
     else:
-        inputs = returned([_spec(argument, size) for argument in subject.arguments])
+        inputs = _returned([_spec(argument, size) for argument in subject.arguments])
+        comment = (
+            "The shapes and dtypes of the arguments; seeded random data is made when it is needed."
+        )
     attributes = []
     if size is not None:
-        attributes.append(f'sweep = {{"size": [{size}, {4 * size}]}}')
+        attributes.append(f'    sweep = {{"size": [{size}, {4 * size}]}}')
     if subject.x64:
-        attributes.append(X64)
-    declared = declaration(
-        class_name(module),
-        subject.dotted,
-        attributes,
-        comment,
-        ["size"] if size is not None else [],
-        inputs,
-        subject.dotted,
-    )
-    return text(module, imported, [declared])
-
-
-X64 = "x64 = True  # 64-bit types in the measuring process"
-
-
-def text(module: str, imported: Collection[str], classes: Sequence[str]) -> str:
-    """Return the text of `module`, which imports other modules and declares classes."""
-    used = [name for name in ("arguments", "spec") if f"{name}(" in "".join(classes)]
+        attributes.append("    x64 = True  # 64-bit types in the measuring process")
     lines = [
         f'"""Measured by `harness run {module}` and by `asv run -b {module}`."""\n',
         *(f"import {one}" for one in sorted(imported)),
-        f"\nfrom harness import {', '.join(['Workload', *used])}\n\n",
-        "\n\n".join(classes),
-    ]
-    return "\n".join(lines)
-
-
-def declaration(
-    name: str,
-    about: str,
-    attributes: Sequence[str],
-    comment: str,
-    axes: Sequence[str],
-    inputs: str,
-    function: str,
-) -> str:
-    """Return the text of a class; `inputs` is what its method does."""
-    lines = [
-        f'class {name}(Workload):\n    """{about}."""\n',
-        *(f"    {line}" for line in attributes),
+        f"\nfrom harness import Workload{', spec' if 'spec(' in inputs else ''}\n\n",
+        f'class {class_name(module)}(Workload):\n    """{subject.dotted}."""\n',
+        *attributes,
         *([""] if attributes else []),
         f"    # {comment}",
-        f"    def inputs({', '.join(['self', *axes])}):",
+        f"    def inputs(self{', size' if size is not None else ''}):",
         f"{inputs}\n",
-        f"    function = staticmethod({function})\n",
+        f"    function = staticmethod({subject.dotted})\n",
     ]
     return "\n".join(lines)
 
 
-def returned(values: Sequence[str], call: str = "") -> str:
-    """Return a line that returns values, or a call of a function with them; several if too long."""
-    whole = f"{call}({', '.join(values)})" if call else ", ".join(values) or "()"
+def _returned(values: Sequence[str]) -> str:
+    """Return a line that returns values; several where it gets too long."""
+    whole = ", ".join(values) or "()"
     if len(whole) <= LINE - len("        return "):
         return f"        return {whole}"
     inner = "".join(f"            {value},\n" for value in values)
-    return f"        return {call}(\n{inner}        )"
+    return f"        return (\n{inner}        )"
 
 
 def class_name(module: str) -> str:
-    """Return a name for a class, after a module or a test."""
+    """Return a name for a class, after its module."""
     name = "".join(part[:1].upper() + part[1:] for part in module.split("_"))
     # `Workload` is imported there, and `True` is Python's.
     return f"Measured{name}" if name == "Workload" or keyword.iskeyword(name) else name

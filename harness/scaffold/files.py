@@ -14,7 +14,6 @@ from typing import Literal
 from harness.errors import StoreError, UsageError
 from harness.records.files import OWN, replaced
 from harness.scaffold import contents
-from harness.scaffold.adopted import Adopted
 from harness.scaffold.contents import render
 from harness.scaffold.function import Checked
 from harness.scaffold.project import Project
@@ -54,19 +53,13 @@ class File:
         return self.fate in ("new", "replaced", "added to")
 
 
-def plan(
-    project: Project,
-    checked: Checked | None = None,
-    force: bool = False,
-    adopted: Sequence[Adopted] = (),
-) -> list[File]:
+def plan(project: Project, checked: Checked | None = None, force: bool = False) -> list[File]:
     """Return the files of a project that can be measured; nothing is written.
 
-    The first workload is for the function that was `checked`, or else what was `adopted`; without
-    either an example, unless there are other modules in the folder of benchmarks. With `force`,
-    files that are there are replaced.
+    The first workload is for the function that was `checked`; without one it is an example, unless
+    there are other modules in the folder of benchmarks. With `force`, existing files are replaced.
     """
-    wakes = any(one.wakes_backend for one in (checked, *adopted) if one is not None)
+    wakes = checked is not None and checked.wakes_backend
     benchmarks = project.folder / project.benchmarks
     conf = project.configuration or project.folder / "asv.conf.json"
     lacks = contents.lacking(project.read, wakes) if project.read else ()
@@ -76,7 +69,6 @@ def plan(
     told = _read(init) or ""
     installed = "suite.install()" in told or "suite import install" in told
     files.append(_file(init, render("benchmarks.py"), force, () if installed else SUITE))
-    files += [_file(benchmarks / f"{one.module}.py", one.text, force) for one in adopted]
     if checked is not None:
         name = contents.module_name(checked.subject)
         there = _read(benchmarks / f"{name}.py")
@@ -84,7 +76,7 @@ def plan(
             name = contents.module_name(checked.subject, long=True)  # it measures another function
         text = contents.workload(checked, name)
         files.append(_file(benchmarks / f"{name}.py", text, force))
-    elif not adopted:
+    else:
         example = benchmarks / "example.py"
         modules = (file.name for file in benchmarks.rglob("*.py"))
         if example.exists() or all(name.startswith(("_", ".")) for name in modules):

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ Argument = tuple[tuple[int, ...], str]
 FUNCTION_SYNTAX = "package.module:function"
 ARG_SYNTAX = '--arg "float32[64,784]" (dtype[sizes], and float32[] for a scalar), once per argument'
 LIMIT_S = 300.0
-"""How long importing and tracing a user's function may take, or running a file of tests."""
+"""How long importing and tracing a user's function may take, in seconds."""
 
 LARGEST_ELEMENTS = 2**26
 """A sweep stops here: an argument of 256 MiB in float32."""
@@ -106,35 +106,23 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
     """
     sizes = _sizes(subject)
     tries = [subject.arguments, *(larger(subject.arguments, size) for size in sizes)]
-    question = {**vars(subject), "x64": subject.x64, "tries": tries}
+    answer = _ask({**vars(subject), "x64": subject.x64, "tries": tries}, subject, folder)
+    if "error" in answer:
+        raise UsageError(_explain(subject, answer["stage"], answer["error"].rstrip(".")))
+    traced = [sizes[number - 1] for number in answer["traced"]]
+    return Checked(subject, traced[0] if traced else None, answer["backend"])
+
+
+def _ask(question: dict[str, Any], subject: ChosenFunction, folder: Path) -> dict[str, Any]:
+    """Return what `child.py` answers, in a process of this interpreter."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if "ASV_PYTHONPATH" in environment:
+        environment["PYTHONPATH"] = environment["ASV_PYTHONPATH"]
     what = f"--function {subject.place}: importing and tracing it"
-    found = ask("child.py", question, folder, seen_by_asv(), what)
-    if "error" in found:
-        raise UsageError(_explain(subject, found["stage"], found["error"].rstrip(".")))
-    traced = [sizes[number - 1] for number in found["traced"]]
-    return Checked(subject, traced[0] if traced else None, found["backend"])
-
-
-def seen_by_asv() -> dict[str, str]:
-    """Return the environment variables as asv's processes see them."""
-    there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if "ASV_PYTHONPATH" in there:
-        there["PYTHONPATH"] = there["ASV_PYTHONPATH"]
-    return there
-
-
-def ask(
-    script: str, question: Any, folder: Path, environment: Mapping[str, str], what: str
-) -> dict[str, Any]:
-    """Return what a script beside this file answers, in a process of this interpreter.
-
-    Raises:
-        UsageError: it does not answer, or not in time; the text begins with `what` it does.
-    """
     try:
         done = subprocess.run(
             # -P: neither the current folder nor the script's is on the path; -B writes no bytecode.
-            [sys.executable, "-P", "-B", str(Path(__file__).with_name(script))],
+            [sys.executable, "-P", "-B", str(Path(__file__).with_name("child.py"))],
             input=json.dumps(question),
             capture_output=True,
             text=True,
@@ -145,14 +133,14 @@ def ask(
         )
     except subprocess.TimeoutExpired:
         raise UsageError(
-            f"{what} took longer than {LIMIT_S:.0f} s. Name a function or test that takes less, of "
-            "a module that does no work when it is imported."
+            f"{what} took longer than {LIMIT_S:.0f} s. Name a function that takes less, of a "
+            "module that does no work when it is imported."
         ) from None
     if done.returncode != 0 or not done.stdout:
         last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
         raise UsageError(f"{what} ended with exit code {done.returncode}: {last}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def larger(arguments: Sequence[Argument], size: int) -> tuple[Argument, ...]:

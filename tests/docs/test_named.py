@@ -21,8 +21,6 @@ _MODULE = re.compile(r"python -m ((?:tests|tools)\.[\w.]+)")
 def named(text):
     """Return the paths of this repository that a text names between backquotes."""
     for quoted in re.findall(r"`([^`\n]+)`", text):
-        if quoted.startswith("adopt "):  # the tests of another repository
-            continue
         yield from _PATH.findall(quoted)
         yield from (name.replace(".", "/") for name in _MODULE.findall(quoted))
 
