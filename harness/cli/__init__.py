@@ -51,7 +51,6 @@ Read:
   harness report                        all of it in one HTML file
   harness export -o results.parquet     every row, for pandas and friends
   harness fsck                          what in results/ is damaged, foreign or left over
-  harness sign --key results_key        vouch for the results of this machine
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
 and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
@@ -81,7 +80,6 @@ COMMANDS = {
     "report": Lazy("report:report", "Write one HTML file of everything."),
     "export": Lazy("export:export", "Write the rows of the frame to files."),
     "fsck": Lazy("fsck:fsck", "What in a results tree is damaged, or left over?"),
-    "sign": Lazy("sign:sign", "Sign the results of this machine."),
     "nightly": Lazy("nightly:nightly", "A whole night on one machine.", "harness.nightly"),
     "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
 }

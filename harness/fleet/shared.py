@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import FleetError, StoreError
-from harness.records import signatures
 from harness.records.files import replaced
 from harness.records.schema import Record, decode, encode
 from harness.records.store import store_path
@@ -50,25 +49,13 @@ def put(url: str, records: Sequence[Record]) -> None:
     try:
         files, root = _files(url)
         target = f"{root}/{name.with_suffix('')}.{os.urandom(10).hex()}.jsonl"
-        parts = [(target, content)]
-        if key := os.environ.get(signatures.KEY):
-            inner = target.rpartition("/records/")[2]
-            digests = {f"records/{inner}": signatures.digest(content)}
-            parts.append((_list_of(target), signatures.signed(first.machine, digests, Path(key))))
-        for place, data in parts:
-            if getattr(files, "local_file", False):
-                with replaced(Path(place), "wb", "", own=True) as handle:
-                    handle.write(data)
-            else:
-                files.pipe_file(place, data)
+        if getattr(files, "local_file", False):
+            with replaced(Path(target), "wb", "", own=True) as handle:
+                handle.write(content)
+        else:
+            files.pipe_file(target, content)
     except Exception as error:  # whatever a file system of somebody's raises
         raise _refusal(url, error) from error
-
-
-def _list_of(target: str) -> str:
-    """Return where the signed list of an order's records is."""
-    folder, _, name = target.rpartition("/records/")
-    return f"{folder}/{signatures.FOLDER}/{name}{signatures.SUFFIX}"
 
 
 def stored(url: str, name: Path) -> Iterator[Record]:
@@ -76,32 +63,16 @@ def stored(url: str, name: Path) -> Iterator[Record]:
 
     Raises:
         FleetError: the store cannot be read.
-        SignatureError: HARNESS_SIGNERS is set, and an order's records are not signed.
     """
     try:
         files, root = _files(url)
         for path in files.glob(f"{root}/{name.with_suffix('')}.*.jsonl"):
-            content = files.cat_file(path)
-            if os.environ.get(signatures.SIGNERS):
-                _check(files, path, content)
-            for line in content.splitlines():
+            for line in files.cat_file(path).splitlines():
                 found = decode(line)
                 if isinstance(found, Record):
                     yield found
-    except signatures.SignatureError:
-        raise
     except Exception as error:  # whatever a file system of somebody's raises
         raise FleetError(
             f"The store {url} cannot be read: {type(error).__name__}: {error}. Expected a folder "
             "or bucket that fsspec knows, such as /shared/records or s3://bucket/records."
         ) from error
-
-
-def _check(files: Any, path: str, content: bytes) -> None:
-    """Raise :class:`SignatureError` unless an order's records are signed."""
-    folder, _, name = path.rpartition("/records/")
-    place, listed = Path(_list_of(path)), dict[str, str]()
-    if files.exists(_list_of(path)):
-        machine = folder.rpartition("/")[2]
-        listed = signatures.read_list(files.cat_file(_list_of(path)), machine, place)
-    signatures.check_file(Path(path), content, listed.get(f"records/{name}"))

@@ -25,7 +25,6 @@ from harness.frame.columns import AXES, COLUMNS, LISTS, NUMBER, to_moment
 from harness.frame.frame import stage_order, to_frame
 from harness.program import facts
 from harness.program.facts import TOTALS
-from harness.records import signatures
 from harness.records.environment import NIGHT, recorded_env_name
 from harness.records.schema import Problems
 from harness.sides.registry import REFERENCE
@@ -122,14 +121,10 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
     params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
     variables = _mapping(found.get("env_vars"))
-    home = path.resolve().parent.name
-    machine = _text(params.get("machine")) or home
-    if machine != home:
-        signatures.refuse(path, f"it has results of the machine {machine!r}")
     return {
         **{name: math.nan if kind == NUMBER else "" for name, kind in COLUMNS.items()},
         **{name: [] for name in LISTS},
-        "machine": machine,
+        "machine": _text(params.get("machine")) or path.resolve().parent.name,
         "commit": _text(found.get("commit_hash")),
         "commit_date": to_moment(found.get("date")),
         "env": recorded_env_name(_text(found.get("env_name")), variables),

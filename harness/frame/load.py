@@ -20,7 +20,6 @@ from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
 from harness.frame.typed import LEFT_OUT, plain, typed
 from harness.program.collector import gc_off
-from harness.records import signatures
 from harness.records.schema import Problems, Record, read_file
 from harness.records.store import is_tree
 
@@ -63,8 +62,7 @@ def load(
 
     Raises:
         UsageError: there is no such path or column, or a value is none that the column can have.
-        StoreError: a Parquet file that is needed is damaged, foreign or of another version; or
-            HARNESS_SIGNERS is set, and something is not signed.
+        StoreError: a Parquet file that is needed is damaged, foreign or of another version.
     """
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
@@ -98,7 +96,6 @@ def _frame(
     _check_there(path)
     with gc_off():  # it would go through all rows again and again, which hold no cycles
         if _is_parquet(path):
-            signatures.refuse(path, "what was exported is not signed")
             frame: pd.DataFrame = parquet(f"{path}: Parquet").read(path, conditions, columns)
         else:
             frame = conditions.of(_read(*_sources(path), conditions, found))
@@ -156,20 +153,17 @@ def _read(
     collector = Collector()
     covered: set[asv_results.Origin] = set()
     for file in files:
-        collector.take(_wanted(read_file(file, problems), where, covered, file.resolve()))
+        collector.take(_wanted(read_file(file, problems), where, covered))
     own, foreign = rows(collector), asv_results.read(of_asv, covered, problems)
     filled = [part for part in (own, foreign) if len(part)]
     return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (*filled, own)[0]
 
 
 def _wanted(
-    records: Iterable[Record], where: Where, covered: set[asv_results.Origin], file: Path
+    records: Iterable[Record], where: Where, covered: set[asv_results.Origin]
 ) -> Iterator[Record]:
     """Yield the records that `where` may hold, and note in `covered` what there are records of."""
-    home = file.parent.parent.name
     for record in records:
-        if record.machine != home:
-            signatures.refuse(file, f"it has a record of the machine {record.machine!r}")
         covered.add((record.machine, record.commit, record.workload, record.env))
         if where.may_hold(record):
             yield record
@@ -185,7 +179,6 @@ def _is_parquet(path: Path) -> bool:
 
 def _sources(path: Path) -> tuple[list[Path], list[Path]]:
     """Return the files of records and those of asv."""
-    signatures.check(path)
     if path.is_file():
         return ([], [path]) if path.suffix == ".json" else ([path], [])
     is_machine = (path / "records").is_dir() or (path / "machine.json").exists()
