@@ -62,7 +62,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "report": ("report", "-o", "{new}.html"),
     "export": ("export", "-o", "{new}.parquet"),
     "night": ("nightly", "--jax", "installed", "--effort", "2x1", "--without", "probe"),
-    "fsck": ("fsck", "--repair"),
 }
 ANEW = "run anew"
 

@@ -9,7 +9,7 @@ until it has ended. Below a sweep over a fleet are the scheduler, the workers, a
 there. The bytes of all whole lines of records that are there then must be there at every later
 look, in their place. After a few kills the next command runs to its end; then no process, no
 temporary folder, no worktree, no shared memory and no half-written file may be left, and `harness
-fsck` must find nothing damaged.
+doctor` must find no damaged line.
 
 Temporary folders of asv's and Dask's own stay where they are killed, and are counted apart.
 `python -m tools.fleet_kills` holds what a fleet's sweep has measured in the end against an
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import signal
@@ -33,6 +32,7 @@ from pathlib import Path
 
 import psutil
 
+from harness.frame.load import damage
 from harness.records.store import record_files
 from tests import started
 from tools.interrupts import PROGRAM
@@ -154,14 +154,9 @@ def judged(place: Place) -> tuple[list[str], int]:
     done = place.run(*NEXT)
     wrong = [] if done.returncode == 0 else [f"the next command: {done.returncode} {done.stderr}"]
     wrong += place.left(but=of_others)
-    checked = place.run(*HARNESS, "fsck", "--format", "json")
-    found = json.loads(checked.stdout)["findings"] if checked.returncode in (0, 1) else None
-    if found is None:
-        wrong.append(f"fsck: {checked.returncode} {checked.stderr}")
+    _, damaged = damage(place.results)
     # A line that a killed writer has torn is what it looks like: none was acknowledged.
-    wrong += [
-        str(one) for one in found or () if "torn" not in one["what"] and one["state"] != "foreign"
-    ]
+    wrong += [str(one) for one in damaged if one.kind != "torn"]
     return wrong, sum(of_others(f"folder {one.name}") for one in place.scratch.iterdir())
 
 

@@ -51,7 +51,6 @@ profile: -o «asv.conf.json» -- -c pass
 profile show: --table «colours» folder
 report: --png => --figures ; --into a «-o» b ; --into «nowhere»
 export: -o «rows.xlsx» ; -o rows.csv --where «colour»=red ; -o rows.csv --where «value»
-fsck: «asv.conf.json» ; «nowhere»
 nightly: --jax «newst» ; --without «everything» ; --config «nowhere.json» ; --night «a/b»
 init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «tiny»:f --arg 'float32[3]'
 init: «asv.conf.json»

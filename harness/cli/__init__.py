@@ -50,7 +50,6 @@ Read:
   harness cache                         the persistent compilation cache: what it does and saves
   harness report                        all of it in one HTML file
   harness export -o results.parquet     every row, for pandas and friends
-  harness fsck                          what in results/ is damaged, foreign or left over
 
 A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
 and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
@@ -79,7 +78,6 @@ COMMANDS = {
     "profile": Lazy("profile:app", "Why does a program compile so much?"),
     "report": Lazy("report:report", "Write one HTML file of everything."),
     "export": Lazy("export:export", "Write the rows of the frame to files."),
-    "fsck": Lazy("fsck:fsck", "What in a results tree is damaged, or left over?"),
     "nightly": Lazy("nightly:nightly", "A whole night on one machine.", "harness.nightly"),
     "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
 }

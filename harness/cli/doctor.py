@@ -18,10 +18,14 @@ from harness.cli import options
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.engine import containment, lock, machine_load
 from harness.errors import ExitCode, UsageError
+from harness.frame.load import damage
 from harness.records.environment import machine_name
 from harness.records.git import top_of
+from harness.records.store import is_tree
+from harness.records.units import counted
 from harness.targets.host import installed
 from harness.verdicts.error_rates import stored
+from harness.watch.log_file import clean
 
 LOOK_S = 2.0
 LOOP_NS = 1_000_000
@@ -43,20 +47,25 @@ def doctor(*, results: options.Results, output: Output) -> None:
 
     \b
       harness doctor                     looks for about 3 seconds; nothing is measured or changed
+      harness doctor -r DIR              counts the damaged and foreign lines of that results tree
       harness doctor --format json       for a script
 
     A plain loop runs for 2 seconds: how far its times lie apart is how far every time will. The
     processor that others use meanwhile, and what a host takes from a virtual machine, are counted.
 
-    Exit codes: 0 whatever is advised; 4 nothing can be measured or compiled for here.
+    Exit codes: 0 whatever else is advised; 1 the results tree has damaged or foreign lines; 4
+    nothing can be measured or compiled for here.
     """
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
-    looks = [*_installed(here), *_quiet(), *_project(results.path)]
+    damaged = list(_damaged(results.path))
+    looks = [*_installed(here), *_quiet(), *_project(results.path), *damaged]
     rows = pd.DataFrame(looks, columns=["what", "found", "advice"])
     usable = bool(here) and containment.POSSIBLE
     output.show(_page(rows, usable), rows)
     if not usable:  # neither to run nor to compile for
         raise Exit(ExitCode.NOTHING)
+    if any(advice for _, _, advice in damaged):
+        raise Exit(ExitCode.WORSE)
 
 
 def _page(rows: pd.DataFrame, usable: bool) -> Iterator[Part]:
@@ -137,3 +146,25 @@ def _project(results: Path) -> Iterator[Look]:
     if not Path("benchmarks").is_dir() and not Path("asv.conf.json").exists():
         folder = os.path.basename(os.getcwd())
         yield "workloads", f"none in {folder}", "`harness init` writes the first."
+
+
+_DAMAGE = {
+    "torn": ("unfinished last line", "A writer was killed: `harness run` measures it again."),
+    "corrupt": ("damaged line", "`harness run` measures it again; delete it, or restore the file."),
+    "other_schema": ("line of another version", "Read it with the version that wrote it."),
+    "unreadable": ("foreign or unreadable file", "Restore it, or move it out of the tree."),
+}
+"""What each kind of damage is called, and what to do about it. All readers leave it out."""
+
+
+def _damaged(results: Path) -> Iterator[Look]:
+    if not is_tree(results):
+        yield "results", f"none in {results}", ""
+        return
+    files, damages = damage(results)
+    for one in damages:
+        name, advice = _DAMAGE[one.kind]
+        found = f"{os.path.relpath(one.file, results)}: {counted(one.count, name)}"
+        yield "results", clean(found + (one.what and f" ({one.what})")), advice
+    if not damages:
+        yield "results", f"{counted(files, 'file')} in {results}, every line readable", ""

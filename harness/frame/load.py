@@ -20,7 +20,7 @@ from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
 from harness.frame.typed import LEFT_OUT, plain, typed
 from harness.program.collector import gc_off
-from harness.records.schema import Problems, Record, read_file
+from harness.records.schema import Damage, Problems, Record, read_file
 from harness.records.store import is_tree
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
@@ -100,7 +100,7 @@ def _frame(
         else:
             frame = conditions.of(_read(*_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
-    frame.attrs["problems"] = msgspec.structs.asdict(found)
+    frame.attrs["problems"] = msgspec.to_builtins(found)
     if found:
         warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=3)
     if frame.empty:
@@ -167,6 +167,17 @@ def _wanted(
         covered.add((record.machine, record.commit, record.workload, record.env))
         if where.may_hold(record):
             yield record
+
+
+def damage(path: Path) -> tuple[int, list[Damage]]:
+    """Return how many files of a results tree are read, and what of which cannot be used."""
+    problems = Problems()
+    of_records, of_asv = _sources(path)
+    for file in of_records:
+        for _ in read_file(file, problems):
+            pass
+    asv_results.read(of_asv, (), problems)
+    return len(of_records) + len(of_asv), problems.files
 
 
 def _is_parquet(path: Path) -> bool:

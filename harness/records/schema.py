@@ -190,6 +190,19 @@ class Record(msgspec.Struct, omit_defaults=True):
     """The last lines that the process wrote, where it failed."""
 
 
+class Damage(msgspec.Struct):
+    """What a reader could not use of one file, for one reason."""
+
+    file: str
+    """Its path."""
+    kind: str
+    """The field of :class:`Problems` that counts it."""
+    what: str
+    """What is wrong, where the kind does not say it all."""
+    count: int = 1
+    """How many lines; of a file that is unreadable 1."""
+
+
 class Problems(msgspec.Struct):
     """What a reader could not use, counted by kind. Nothing counted here reaches a frame."""
 
@@ -201,19 +214,22 @@ class Problems(msgspec.Struct):
     """Lines that another version of the harness wrote."""
     unreadable: int = 0
     """Files that could not be opened, or hold no results at all."""
-    files: list[str] = msgspec.field(default_factory=list)
-    """`file: what` for each file with a problem."""
+    files: list[Damage] = msgspec.field(default_factory=list)
+    """The same by file, kind and reason."""
 
     def __bool__(self) -> bool:
         return bool(self.torn or self.corrupt or self.other_schema or self.unreadable)
 
-    def count(self, kind: str, path: Path, what: str) -> None:
-        """Count a problem, and remember which file it was in, once for each kind."""
+    def count(self, kind: str, path: Path, what: str = "") -> None:
+        """Count a problem, and which file it was in."""
         setattr(self, kind, getattr(self, kind) + 1)
-        said = f"{path.name}: {what}"
-        # Files are read one after the other, so what has been said of this one stands at the end.
-        if said not in self.files[-4:]:
-            self.files.append(said)
+        new = Damage(str(path), kind, what)
+        # Files are read one after the other, so what was counted of this one is at the end.
+        for old in self.files[-4:]:
+            if (old.file, old.kind, old.what) == (new.file, kind, what):
+                old.count += 1
+                return
+        self.files.append(new)
 
     def add(self, other: Problems) -> None:
         """Take what another reader counted."""
@@ -345,11 +361,11 @@ def read_file(path: Path, problems: Problems) -> Iterator[Record]:
             else:
                 ours |= _OPENING in line or _OPENING.startswith(line)
                 if not line.endswith(b"\n"):
-                    own.count("torn", path, "torn last line")
+                    own.count("torn", path)
                 elif found == "other_schema":
-                    own.count("other_schema", path, "another schema version")
+                    own.count("other_schema", path)
                 else:
-                    own.count("corrupt", path, "corrupt line")
+                    own.count("corrupt", path)
     except OSError as error:
         own.count("unreadable", path, error.strerror or "cannot be opened")
     if not (ours or own.other_schema or own.unreadable) and own:

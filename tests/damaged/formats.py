@@ -301,7 +301,7 @@ _TREE = (
     "compare {path} {folder}/ffffffff-b.jsonl --results {tree}",
     "compare {folder}/ffffffff-b.jsonl {path} --results {tree} --format json",
     *("export --results {tree} -o {out}.csv", "export --results {tree} -o {out}.parquet"),
-    *("report --results {tree} -o {out}.html", "fsck --results {tree}"),
+    "report --results {tree} -o {out}.html",
 )
 _PARQUET = (
     *("show --results {path}", "compare {path} {path} --format json"),
@@ -312,9 +312,7 @@ _PROFILE = (
     *(f"profile show {{folder}} --table {t}" for t in ("builds", "functions", "causes", "cache")),
     *("profile trace {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
 )
-_NIGHT = (
-    *("report --results {tree} -o {out}.html", "history --results {tree}", "fsck --results {tree}"),
-)
+_NIGHT = ("report --results {tree} -o {out}.html", "history --results {tree}")
 _LEDGER = (
     *("cache ledger {path}", "cache explain {folder}/other.jsonl {path} --all"),
     *("cache ledger {path} {folder}/other.jsonl", "cache report {folder}/other.jsonl {path}"),

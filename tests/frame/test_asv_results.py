@@ -98,8 +98,9 @@ def test_what_is_no_asv_result_file_is_counted_and_never_fatal(
         frame = everything(tmp_path)
     assert len(frame) == 1
     assert frame.attrs["problems"][kind] == 1
-    (said,) = frame.attrs["problems"]["files"]
-    assert ("larger than" in said) == (len(content) > 120_000)
+    (damage,) = frame.attrs["problems"]["files"]
+    assert (damage["kind"], damage["count"]) == (kind, 1)
+    assert ("larger than" in damage["what"]) == (len(content) > 120_000)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ READING = [
     "compare 0.10.2 0.11.2",
     "compare --format json 0.10.2 0.11.2",
     "baselines",
-    "fsck",
     "list",
     "export -o {out}/rows.csv",
     "profile show {out}/profile.json",
