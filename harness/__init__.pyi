@@ -11,8 +11,6 @@ from harness.frame.notebook import sweep as sweep
 from harness.frame.program_facts import compile_times as compile_times
 from harness.frame.program_facts import program_facts as program_facts
 from harness.frame.programs import recompile_map as recompile_map
-from harness.frame.programs import static_costs as static_costs
-from harness.frame.scaling import scaling as scaling
 from harness.frame.startup import cache_effectiveness as cache_effectiveness
 from harness.frame.startup import phases as phases
 from harness.profiles.budgets.budget import BudgetExceeded as BudgetExceeded
@@ -20,7 +18,6 @@ from harness.profiles.budgets.budget import budget as budget
 from harness.report.profile.face import load_profile as load_profile
 from harness.report.profile.face import profile as profile
 from harness.verdicts.compare import compare as compare
-from harness.verdicts.compare import releases as releases
 from harness.verdicts.history import history as history
 
 __version__: str

@@ -13,9 +13,9 @@ import msgspec
 
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of
 from harness.errors import UsageError, find_name
-from harness.frame.scaling import POWER_LAW, fit
 from harness.ir import build
 from harness.ir.build import BuiltTexts, SeveralCases, one_case
+from harness.ir.power_law import POWER_LAW, fit
 from harness.program.compiler import callers
 
 LEAST_VALUES = 3

@@ -54,7 +54,7 @@ def test_who_asks_it_for_more_is_told_where_that_is(frame):
     with pytest.raises(UsageError, match=r"first look, without 2,\d+ of .*harness.load\(all=True"):
         harness.compare(frame, "jax=0.11.2", "jax=0.12.0.1")
     with pytest.warns(HarnessWarning, match=r"first look, .*: see harness.load\(all=True"):
-        assert harness.releases(frame).empty
+        assert harness.history(frame).empty
     assert not harness.phases(frame)["import_s"].isna().any()
 
 

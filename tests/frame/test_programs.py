@@ -1,4 +1,4 @@
-"""Which cases share a program, and what each value of a static axis costs to build."""
+"""Which cases share a program, and which axes are static."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 import harness
 from harness.declare.workload import Workload, spec
-from harness.errors import HarnessWarning, UsageError
 from tests.frame.cases import case, frame
 
 
@@ -36,21 +35,6 @@ def test_a_case_names_the_earlier_one_with_its_program_or_what_made_a_new_one():
     assert found["build_s"].tolist() == pytest.approx([0.23] * 8)
 
 
-def test_by_axis_each_axis_says_whether_changing_it_makes_a_program():
-    found = harness.recompile_map(dtypes(), by="axis")
-    columns = ["axis", "new_program", "n_values", "n_cases", "n_programs"]
-    assert found[columns].to_numpy().tolist() == [
-        *(["dtype", "always", 2, 8, 8], ["size", "never", 2, 8, 4], ["sign", "sometimes", 2, 8, 6])
-    ]
-
-
-def test_one_program_for_all_values_saves_all_but_the_costliest():
-    sizes = (built(size, fingerprint=str(size), axes={"size": size}) for size in (1, 2, 4))
-    found = harness.recompile_map(frame(*sizes), by="axis").iloc[0]
-    assert found["build_s"] == pytest.approx(7 + 3 * 0.03)
-    assert found["saved_s"] == pytest.approx(3 + 2 * 0.03)
-
-
 def test_transforms_are_an_axis_and_targets_and_scenarios_are_not_compared():
     others = {"fingerprint": "b", "transform": "gradient"}, {"target": "gpu:h200"}
     cases = ({}, *others, {"scenario": "cold"})
@@ -64,65 +48,6 @@ def test_cases_without_a_program_are_left_out():
     lacking = case({"trace": 1.0, "load": 0.1}, scenario="warm")
     found = harness.recompile_map(frame(built(fingerprint="", axes={"size": 1}), lacking, known))
     assert found["size"].tolist() == [2]
-
-
-def test_another_way_than_by_case_or_axis_is_refused():
-    with pytest.raises(UsageError, match=r"by='stage' is unknown, expected 'case' or 'axis'\."):
-        harness.recompile_map(dtypes(), by="stage")
-
-
-# Static axes
-
-
-def sweep(**fields):
-    return frame(
-        *(
-            built(unroll / 10, axes={"unroll": unroll, "size": size}, **fields)
-            for unroll in (1, 2, 3)
-            for size in (8, 16)
-        )
-    )
-
-
-def test_a_value_costs_what_it_takes_to_build_and_one_more_the_mean():
-    found = harness.static_costs(sweep(static=["unroll"]))
-    assert len(found) == 6
-    assert set(found["static_axis"]) == {"unroll"}
-    eight = found[found["size"] == 8]
-    assert eight["static_value"].tolist() == [1, 2, 3]
-    assert eight["build_s"].tolist() == pytest.approx([0.13, 0.23, 0.33])
-    assert eight["per_value_s"].tolist() == pytest.approx([0.23] * 3)
-    assert eight[["n_values", "same_program"]].to_numpy().tolist() == [[3, False]] * 3
-
-
-def test_a_value_that_changes_nothing_is_marked():
-    cases = enumerate(("a", "a", ""))
-    found = harness.static_costs(
-        frame(*(built(axes={"form": n}, fingerprint=f, static=["form"]) for n, f in cases))
-    )
-    assert found["same_program"].tolist() == [False, True, None]
-
-
-def test_axes_may_be_named_for_all_workloads_or_by_workload_and_must_be_where_no_record_does():
-    one = sweep()
-    assert harness.static_costs(one, ["size"])["static_value"].tolist().count(8) == 3
-    assert len(harness.static_costs(one, {"family.Work": ["unroll", "size"]})) == 12
-    assert harness.static_costs(one, {}).empty
-    with pytest.warns(HarnessWarning, match=r"No record of this frame names a static axis"):
-        assert harness.static_costs(one).empty
-
-
-@pytest.mark.parametrize(
-    ("axes", "said"),
-    [
-        (["steps"], r"no axis 'steps'\. It has: unroll, size\."),
-        ({"Work": ["size"]}, r"no workload 'Work'\. It has: family\.Work\."),
-        ("size", r"expected names: axes=\['size'\]"),
-    ],
-)
-def test_axes_and_workloads_that_are_not_there_are_refused(axes, said):
-    with pytest.raises(UsageError, match=said):
-        harness.static_costs(sweep(), axes)
 
 
 class Unrolled(Workload):
@@ -146,6 +71,3 @@ def test_a_sweep_records_which_axes_are_static():
     own = found[found["workload"].str.endswith("Unrolled")]
     assert set(own["static"]) == {"unroll"}
     assert set(found[found["workload"].isin(["process", "reference"])]["static"]) == {""}
-    costs = harness.static_costs(found)
-    assert costs["static_value"].tolist() == [1, 2]
-    assert (costs["build_s"] > 0).all()

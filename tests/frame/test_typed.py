@@ -65,11 +65,8 @@ JAX = "jax=0.11.2", "jax=0.12.0.1"
 
 QUESTIONS = {
     "compare": lambda frame: harness.compare(frame, *JAX),
-    "scaling": lambda frame: harness.scaling(frame, "width"),
     "phases": harness.phases,
-    "static_costs": harness.static_costs,
     "recompile_map": harness.recompile_map,
-    "releases": harness.releases,
 }
 
 

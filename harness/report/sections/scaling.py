@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.scaling import COLUMNS, scaling
+from harness.frame.cases import CASE, keys
+from harness.ir.power_law import fit
 from harness.report import charts
 from harness.report.cases import ADDED, axes_of, full_case_texts, machine_picks, stages_of
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
@@ -18,17 +19,32 @@ if TYPE_CHECKING:
 LEAST_POINTS = 3
 """Values of an axis without which there is no curve."""
 
+GROWTH = [
+    "workload",
+    "axis",
+    "stage",
+    "exponent",
+    "low",
+    "high",
+    "fit",
+    "rest",
+    "target",
+    "machine",
+]
+
 
 def _content(measured: Measured) -> Content | None:
     data = _curves(measured.ok)
     if data.empty:
         return None
-    growth = _growth(measured.ok, data)
-    return Content((_figure(data),), (_table(data), growth), shown=("growth",))
+    return Content((_figure(data),), (_table(data), _growth(data)), shown=("growth",))
 
 
 def _curves(ok: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per point: `axis` (workload · axis), `x`, `rest`, `stage`, `value`, ..."""
+    """Return a row per point: `axis` (workload · axis), `x`, `rest`, `curve`, `stage`, `value`, ...
+
+    Points of one axis and `curve` differ in its value only.
+    """
     axes = axes_of(ok)
     parts = []
     for workload, rows in ok.groupby("workload", sort=True):
@@ -38,19 +54,28 @@ def _curves(ok: pd.DataFrame) -> pd.DataFrame:
             if part[axis].nunique() < LEAST_POINTS:
                 continue
             left_out = (*ADDED, *(name for name in axes if name == axis or name not in own))
-            points = part.assign(axis=f"{workload} · {axis}", x=part[axis].astype(float))
-            parts.append(points.assign(rest=full_case_texts(part, left_out)))
+            others = [name for name in own if name != axis]
+            points = part.assign(
+                axis=f"{workload} · {axis}",
+                x=part[axis].astype(float),
+                rest=full_case_texts(part, left_out),
+                curve=keys(part, [*CASE, *others, "stage"]),
+            )
+            parts.append(points)
     return pd.concat(parts, ignore_index=True) if parts else ok.iloc[:0]
 
 
-def _growth(ok: pd.DataFrame, curves: pd.DataFrame) -> Table:
+def _growth(curves: pd.DataFrame) -> Table:
     """Return the exponents of all curves, the largest first."""
-    parts = []
-    for axis in dict.fromkeys(curves["axis"].str.rpartition(" · ")[2]):
-        part = scaling(ok.drop(columns=list(ADDED)), axis)
-        part = part[part["n_values"] >= LEAST_POINTS]
-        parts.append(part.assign(axis=axis, rest=full_case_texts(part, COLUMNS)))
-    growth = pd.concat(parts, ignore_index=True)
+    found = []
+    for _, points in curves.groupby(["axis", "curve"], sort=False):
+        fitted = fit(points["x"].tolist(), points["samples"].tolist())
+        if fitted.get("n_values", 0) >= LEAST_POINTS:
+            first = points.iloc[0]
+            about = {name: first[name] for name in ("workload", "stage", "target", "machine")}
+            axis = first["axis"].rpartition(" · ")[2]
+            found.append({**about, **fitted, "axis": axis, "rest": first["rest"]})
+    growth = pd.DataFrame(found, columns=GROWTH)
     growth = growth.sort_values("exponent", ascending=False, kind="stable", ignore_index=True)
     columns = (
         *plain("workload", "axis", "stage"),

@@ -1,3 +1,5 @@
+"""The fit of a power law: its exponent, its interval, and whether it is one."""
+
 from __future__ import annotations
 
 import math
@@ -5,25 +7,16 @@ import math
 import numpy as np
 import pytest
 
-import harness
-from harness.errors import UsageError
-from tests.frame.cases import case, frame
+from harness.ir.power_law import fit
 
 
-def swept(law, sizes=(10, 20, 40, 80), stage="execute", scatter=0.0, n=6, **fields):
+def swept(law, sizes=(10, 20, 40, 80), scatter=0.0, n=6):
     rng = np.random.default_rng(0)
-    taken = {size: law(size) * np.exp(rng.normal(0, scatter, n)) for size in sizes}
-    return frame(
-        *(
-            case({stage: times.tolist()}, n, axes={"size": size}, **fields)
-            for size, times in taken.items()
-        )
-    )
+    return list(sizes), [(law(size) * np.exp(rng.normal(0, scatter, n))).tolist() for size in sizes]
 
 
 def fitted(found):
-    (row,) = harness.scaling(found, "size").to_dict("records")
-    return row
+    return fit(*found)
 
 
 @pytest.mark.parametrize("exponent", [-2.5, -1, 0.5, 3])
@@ -40,7 +33,7 @@ def test_the_interval_is_that_of_least_squares_on_the_logarithms():
     found = swept(lambda size: 1e-3 * size**2, scatter=0.05)
     row = fitted(found)
     x = np.log(np.repeat([10, 20, 40, 80], 6))
-    y = np.log(np.concatenate(found["samples"].tolist()))
+    y = np.log(np.concatenate(found[1]))
     slope, covariance = np.polyfit(x, y, 1, cov=True)
     half = 2.0738730679 * math.sqrt(covariance[0, 0])  # t(0.975) with 22 degrees of freedom
     assert row["exponent"] == pytest.approx(slope[0])
@@ -81,41 +74,7 @@ def test_fewer_than_three_values_are_named(sizes, fit):
     assert math.isnan(row["exponent"]) == (fit == "one value")
 
 
-def test_each_combination_of_the_other_axes_and_each_stage_is_fitted_by_itself():
-    cases = (
-        case({"compile": 0.1 * n**k, "execute": 0.1 * n}, axes={"size": n, "dtype": dtype})
-        for n in (1, 2, 4)
-        for dtype, k in (("f32", 1), ("f64", 2))
-    )
-    found = harness.scaling(frame(*cases), "size")
-    assert "size" not in found.columns
-    exponents = found.set_index(["dtype", "stage"])["exponent"].to_dict()
-    assert exponents == pytest.approx(
-        {("f32", "compile"): 1, ("f32", "execute"): 1, ("f64", "compile"): 2, ("f64", "execute"): 1}
-    )
-
-
-def test_values_that_are_no_positive_numbers_are_left_out():
-    odd = [case({"execute": 9.0}, axes={"size": size}) for size in (0, -1, True, "big", (1, 2))]
-    good = [case({"execute": 0.1 * size}, axes={"size": size}) for size in (2, 4, 8)]
-    row = fitted(frame(*odd, *good))
-    assert (row["n_values"], row["exponent"]) == (3, pytest.approx(1))
-
-
-def test_one_stage_may_be_asked_for():
-    found = swept(lambda size: size, stage="compile")
-    assert harness.scaling(found, "size", "compile")["stage"].tolist() == ["compile"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        (("size", "compil"), r"no measured stage 'compil'\. It has: compile\."),
-        (("sizes",), r"no axis 'sizes'\. It has: size, dtype\."),
-        (("dtype",), r"'dtype' holds no positive numbers .* but 'float32'"),
-    ],
-)
-def test_what_is_not_there_or_holds_no_numbers_is_refused(asked, said):
-    found = frame(case({"compile": 1.0}, axes={"size": 1, "dtype": "float32"}))
-    with pytest.raises(UsageError, match=said):
-        harness.scaling(found, *asked)
+def test_samples_that_are_not_positive_are_left_out_and_without_any_there_is_no_fit():
+    row = fit([1, 2, 4, 8], [[1.0], [2.0, math.nan], [4.0, -1.0, 0.0], [math.inf]])
+    assert (row["n_values"], row["n_samples"], row["exponent"]) == (3, 3, pytest.approx(1))
+    assert fit([1, 2], [[0.0], []]) == {}
