@@ -47,20 +47,19 @@ cache inspect: cache --sort «colour» ; cache --limit «-1»
 cache advise: --starts «0» -- -c pass
 cache ledger: -o l.jsonl => PROGRAM
 profile: -- «nosuchprogram» ; -- «missing.py» ; «nosuch.py» ; --sample «often» -- -c pass
-profile: -o «asv.conf.json» -- -c pass
+profile: -o «asv.conf.json» -- -c pass ; --max-compiles «-1» -- -c pass
 profile show: --table «colours» folder
 report: --png => --figures ; --into a «-o» b ; --into «nowhere»
 export: -o «rows.xlsx» ; -o rows.csv --where «colour»=red ; -o rows.csv --where «value»
 nightly: --jax «newst» ; --without «everything» ; --config «nowhere.json» ; --night «a/b»
 init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «tiny»:f --arg 'float32[3]'
 init: «asv.conf.json»
-profile check: folder => --budget
+profile report: folder -o «x.pdf»
 cache inspect: «nowhere»
 cache explain: «a.jsonl» b.jsonl
 cache ledger: «a.jsonl»
 cache report: «runs»
 profile show: «nowhere»
-profile check: «nowhere» --budget b.toml
 profile report: «nowhere»
 profile try: «nowhere»
 profile diff: «nowhere» other

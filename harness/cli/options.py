@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import math
 import os
 import types
 from collections.abc import Callable, Mapping
@@ -59,6 +60,18 @@ class Argument(Option):
         return click.Argument([name], **settings)
 
 
+class _FloatRange(click.FloatRange):
+    """Refuses `nan`, which is in every range as far as comparisons go."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return number
+
+
 def _typed(
     settings: dict[str, Any], name: str, kind: Any, default: Any, several: str
 ) -> dict[str, Any]:
@@ -73,7 +86,7 @@ def _typed(
     elif kind is Path:
         kind = click.Path(path_type=Path)
     elif limits:
-        kind = (click.IntRange if kind is int else click.FloatRange)(**limits)
+        kind = (click.IntRange if kind is int else _FloatRange)(**limits)
         kind.name = "number"  # `'x' is not a valid number`
     if not isinstance(kind, click.Choice):
         settings.setdefault("metavar", name.strip("_").upper())

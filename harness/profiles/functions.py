@@ -81,7 +81,7 @@ class Counted:
 
     @property
     def label(self) -> str:
-        """`train.py:loss`: what a budget file calls it."""
+        """`train.py:loss`: what a budget calls it."""
         return f"{self.key.place}:{self.key.qualname}" if self.key.place else self.key.qualname
 
     @property

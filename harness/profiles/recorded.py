@@ -71,7 +71,7 @@ class Recorded:
         """Whether this process records into it now."""
         return self._writer is not None
 
-    def record(self, sample_ms: float) -> Writer:
+    def record(self, sample_ms: float) -> None:
         """Record on all threads of this process, until :meth:`close`; see :func:`harness.profile`.
 
         Raises:
@@ -83,7 +83,6 @@ class Recorded:
         writer = Writer(self.folder.absolute() if self.folder is not None else None)
         session.start(writer, "context", sample_ms)
         self.folder, self._writer = writer.folder, writer
-        return writer
 
     def close(self) -> None:
         """Record no more, and read what was written last; nothing where it is not open."""

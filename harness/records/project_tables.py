@@ -10,7 +10,7 @@ from harness.errors import UsageError, nearest
 
 FILE = "pyproject.toml"
 
-TABLES = ("thresholds", "budget")
+TABLES = ("thresholds",)
 """All that there are; `harness.scaffold.schema` says what stands in them."""
 
 

@@ -5,10 +5,8 @@ Who reads these tables checks them, too, and says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-from harness.profiles.budgets.limits import LIMITS, ONE
 from harness.records.project_tables import TABLES
 from harness.stages.registry import STAGES, effect
 
@@ -19,18 +17,6 @@ def schema() -> dict[str, Any]:
         "thresholds": _table(
             "The smallest changes that count, as shares of a stage's time: 0.1 is 10 %.",
             {name: _share(stage.title, effect(name)) for name, stage in STAGES.items()},
-        ),
-        "budget": _table(
-            "How much a program may build: harness profile check FOLDER --budget pyproject.toml.",
-            {
-                "total": _table("Of everything together.", _limits(LIMITS)),
-                "default": _table("Of each function without a table of its own.", _limits(ONE)),
-                "functions": {
-                    "description": "By name or regular expression: loss, train.py:loss.",
-                    "type": "object",
-                    "additionalProperties": _table("Of each function it means.", _limits(ONE)),
-                },
-            },
         ),
     }
     own = _table("jax-harness", {name: about[name] for name in TABLES})
@@ -53,10 +39,3 @@ def _table(description: str, properties: dict[str, Any]) -> dict[str, Any]:
 def _share(title: str, usual: float) -> dict[str, Any]:
     said = {"description": title, "default": usual}
     return {**said, "type": "number", "exclusiveMinimum": 0, "maximum": 1}
-
-
-def _limits(names: Iterable[str]) -> dict[str, Any]:
-    return {
-        name: {"type": "number" if name.endswith("_seconds") else "integer", "minimum": 0}
-        for name in names
-    }

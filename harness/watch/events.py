@@ -288,6 +288,8 @@ class Running(Line):
     thread: int
     begin_ns: int
     at_ns: int
+    stage_ns: int = 0
+    """When its stage began."""
 
 
 @struct

@@ -230,6 +230,7 @@ def run_profiled(
     folder: Path,
     sample_ms: float,
     inside: bool = False,
+    announce_s: float = 0.0,
     texts: bool = False,
 ) -> Ran:
     """Run a program under a profile, with this process's input and output.
@@ -239,12 +240,14 @@ def run_profiled(
         folder: an empty one, from :func:`new_folder`.
         sample_ms: how often each process looks where its threads are; 0 for never.
         inside: whether XLA's own events of each compile are recorded as well.
+        announce_s: after how many seconds a stage of a build is written down at once; 0 for never.
         texts: with them the text of what was compiled.
     """
     there = environment(
         os.environ,
         HARNESS_PROFILE=str(folder),
         HARNESS_PROFILE_SAMPLE_MS=f"{sample_ms:g}",
+        HARNESS_PROFILE_ANNOUNCE_S=f"{announce_s:g}" if announce_s else "",
         HARNESS_PROFILE_INSIDE=str(folder / INSIDE) if inside else "",
         HARNESS_PROFILE_TEXTS="1" if texts else "",
     )

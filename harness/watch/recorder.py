@@ -159,6 +159,7 @@ class Recorder:
                 build.thread,
                 build.begin_ns,
                 clock(),
+                build.stage_begin_ns,
             )
             self.write(line)
 

@@ -6,6 +6,7 @@ per cent of a core, it looks less often.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -25,6 +26,9 @@ INTERVAL_MS = 25.0
 LONG_NS = 500_000_000
 """A build that takes longer is written down while it goes on."""
 
+ANNOUNCE_VARIABLE = "HARNESS_PROFILE_ANNOUNCE_S"
+"""After how many seconds a stage is written down at once: somebody waits for that line."""
+
 SHARE = 0.005
 """Of a core, that sampling may take."""
 
@@ -39,6 +43,7 @@ class Sampler:
     def __init__(self, recorder: Recorder, interval_ms: float = INTERVAL_MS) -> None:
         self.recorder = recorder
         self.interval_ns = round(interval_ms * 1e6)
+        self.announce_ns = 1e9 * float(os.environ.get(ANNOUNCE_VARIABLE) or "inf")
         self.own_ns = 0
         """Time on a processor, in all."""
         self._wake = threading.Event()
@@ -101,7 +106,8 @@ class Sampler:
         told = self._told.get(build.thread, 0)
         first = told < build.begin_ns
         pause_ns = LONG_NS if first else self.recorder.pause_ns(build.begin_ns)
-        if now - max(told, build.begin_ns) >= pause_ns:
+        announced = build.stage and told < build.stage_begin_ns + self.announce_ns <= now
+        if announced or now - max(told, build.begin_ns) >= pause_ns:
             self._told[build.thread] = now
             self.recorder.running(build)
 

@@ -25,7 +25,6 @@ from harness.frame import parquet
 from harness.nightly import summary
 from harness.nightly.state import Nights
 from harness.profiles import recorded
-from harness.profiles.budgets import file as budgets
 from harness.records import json_file, kept
 from harness.records.schema import Problems, read_file
 from harness.records.store import Store
@@ -282,20 +281,6 @@ def _read_entry(path: Path) -> Values:
     return {"contents": (found.compile_whole_s, found.digest)} if found.state == "readable" else {}
 
 
-def _budget(folder: Path) -> Path:
-    path = folder / "budget.toml"
-    path.write_text(
-        "[total]\nmax_compiles = 30\nmax_compile_seconds = 12.5\n\n[default]\nmax_compiles = 3\n\n"
-        '[functions."train.py:loss"]\nmax_traces = 2\n'
-    )
-    return path
-
-
-def _read_budget(path: Path) -> Values:
-    budgets.read(path)
-    return {}
-
-
 _TREE = (
     *("show --results {tree}", "history --results {tree}", "baselines --results {tree}"),
     "compare {path} {folder}/ffffffff-b.jsonl --results {tree}",
@@ -310,7 +295,7 @@ _PARQUET = (
 _PROFILE = (
     *("profile show {folder}", "profile diff {folder} {folder}"),
     *(f"profile show {{folder}} --table {t}" for t in ("builds", "functions", "causes", "cache")),
-    *("profile trace {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
+    *("profile report {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
 )
 _NIGHT = ("report --results {tree} -o {out}.html", "history --results {tree}")
 _LEDGER = (
@@ -348,6 +333,5 @@ FORMATS: tuple[Format, ...] = (
     Format("live state", _live, _read_live),
     Format("placement", _placement, lambda path: {**tasks.read_placement(path.parent)}),
     Format("cache entry", _entry, _read_entry, _ENTRY, json=False),
-    Format("budget", _budget, _read_budget, checked=False, json=False),
 )
 """JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""

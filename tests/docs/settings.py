@@ -79,14 +79,16 @@ _RUNS = "mkdir -p runs && " + " && ".join(
 )
 
 COMMANDS = {
-    ("docs/budgets.md", "harness profile diff"): "cp -r now before && cp -r now after",
+    (
+        "docs/budgets.md",
+        "harness profile diff",
+    ): "harness profile -o before -- python train.py && cp -r before after",
     ("docs/cache/ledger-explain.md", "harness cache explain"): (
         "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"
     ),
     ("docs/cache/manage.md", "harness cache report"): _RUNS,
     ("docs/profile.md", "harness profile show"): (
         "harness profile -o FOLDER -- python train.py && cp -r FOLDER BEFORE && cp -r FOLDER AFTER"
-        " && harness profile check FOLDER --write budgets.toml"
     ),
     # The results of one release: the page makes five reports.
     ("docs/report.md", "harness report"): (

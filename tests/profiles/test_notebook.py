@@ -1,4 +1,4 @@
-"""`harness.profile` in a notebook: opened in the middle, cells as places, a table that follows."""
+"""`harness.profile` in a notebook: opened in the middle, cells as places."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests import forks
 
 CELLS = [
     "import jax, jax.numpy as jnp\n@jax.jit\ndef known(x):\n    return x * 2\nknown(1.0)",
-    "import harness\np = harness.profile(live=True).open()",
+    "import harness\np = harness.profile().open()",
     "known(jnp.float32(1))",
     "@jax.jit\ndef again(x):\n    return x + 1\nagain(1.0);",
     "@jax.jit\ndef again(x):\n    return x + 1\nagain(1.0);",  # the same cell, run once more
@@ -41,21 +41,6 @@ def test_the_answer_names_cells_and_says_whether_it_is_the_end(outputs):
     assert "still open" in during
     assert "still open" not in after
     assert "JAX was in use before the profile was opened" in after
-
-
-def test_the_table_stands_below_the_cell_that_opened_it_and_has_the_end(outputs):
-    (table,) = outputs[1]
-    page = table["data"]["text/html"]
-    assert page.startswith("<table><caption>")
-    assert "<td>again</td><td>In[4]:4</td><td>2</td>" in page
-    assert not outputs[3]
-
-
-def test_live_outside_a_notebook_is_refused_and_nothing_stays_open():
-    profile = harness.profile(live=True)
-    with pytest.raises(UsageError, match="harness profile --live -- python"):
-        profile.open()
-    assert not profile.is_open
 
 
 def test_a_profile_is_recorded_once():

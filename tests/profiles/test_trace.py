@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.profile import app
-from harness.errors import StoreError
+from harness.errors import StoreError, UsageError
 from harness.profiles import model, tracks
 from harness.report.profile.face import Profile
 from harness.watch import events
@@ -139,16 +139,30 @@ def test_two_machines_are_placed_by_the_calendar():
     assert clock.at(other, 77) == clock.at(process, process.started.clock_ns)
 
 
-def test_the_command_writes_it_beside_the_profile_packed_if_its_name_says_so(tmp_path, made):
+def test_the_command_writes_it_packed_if_its_name_ends_in_gz(tmp_path, made):
     folder = synthetic.write(synthetic.profile(), tmp_path / "p")
     plain = tmp_path / "new" / "t.json"
-    for more in ((), ("-o", str(plain))):
-        done = CliRunner().invoke(app, ["trace", str(folder), *more])
+    for output in (plain, folder / "trace.json.gz"):
+        done = CliRunner().invoke(app, ["report", str(folder), "-o", str(output)])
         assert done.exit_code == 0, done.output
     packed = json.loads(gzip.decompress((folder / "trace.json.gz").read_bytes()))
     assert packed == json.loads(plain.read_bytes())
     assert len(packed["traceEvents"]) == len(made["traceEvents"])
     check(packed)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-o", "t.JSON"), "t.JSON has none of the suffixes .html (a report), .json and .json.gz"),
+        (("-o", "t.json", "--figures", "f"), "t.json is a trace"),
+    ],
+)
+def test_what_makes_no_trace_is_refused(tmp_path, options, text):
+    folder = synthetic.write(synthetic.profile(), tmp_path / "p")
+    done = CliRunner().invoke(app, ["report", str(folder), *options])
+    assert isinstance(done.exception, UsageError)
+    assert text in str(done.exception)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path, made):

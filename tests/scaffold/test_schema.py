@@ -7,12 +7,11 @@ from contextlib import nullcontext
 import pytest
 
 from harness.errors import UsageError
-from harness.profiles.budgets.file import read
 from harness.scaffold.schema import schema
 from harness.stages.registry import thresholds
 from harness.verdicts.error_rates import use_those_of
 
-GOOD = "[tool.other]\nx = 1\n[tool.harness.budget.default]\nmax_compiles = 3\n"
+GOOD = "[tool.other]\nx = 1\n"
 
 
 def as_an_editor_would(told):
@@ -36,10 +35,6 @@ def usual_thresholds():
         ("[tool.harness.thresholds]\ncompile = 10", False),
         ("[tool.harness.thresholds]\ncompile = true", False),
         ("[tool.harness.tresholds]\ncompile = 0.1", False),
-        ("[tool.harness.budget.total]\nmax_eager = 3\nmax_compile_seconds = 1.5", True),
-        ('[tool.harness.budget.functions."train.py:loss"]\nmax_traces = 1', True),
-        ('[tool.harness.budget.functions."train.py:loss"]\nmax_eager = 1', False),
-        ("[tool.harness.budget.total]\nmax_compiles = -1", False),
     ],
 )
 def test_editors_and_readers_agree(tmp_path, table, fits):
@@ -47,7 +42,6 @@ def test_editors_and_readers_agree(tmp_path, table, fits):
     assert as_an_editor_would(GOOD + table) == fits
     with nullcontext() if fits else pytest.raises(UsageError):
         use_those_of(tmp_path)
-        read(tmp_path / "pyproject.toml")
 
 
 def test_a_command_prints_it(command):

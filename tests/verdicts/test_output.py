@@ -222,7 +222,6 @@ PROJECT = "[tool.harness.thresholds]\n"
         (f"{PROJECT}compile = 0.1", 1, "(10 % counts)"),
         (f"{PROJECT}trace = 0.5", 1, "(5 % counts)"),
         ("compile = 0.25", 1, ""),  # another table, of somebody else
-        ("[tool.harness.budget.total]\nmax_compiles = 3", 1, ""),
         (f"{PROJECT}compil = 0.1", 2, "is no stage. Did you mean 'compile'?"),
         (f"{PROJECT}compile = 10", 2, "compile is 10; expected the smallest change"),
         (f'{PROJECT}compile = "10 %"', 2, "compile is '10 %'; expected"),

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import harness
-from harness.profiles.live import Following
+from harness.profiles.slow import SlowBuilds
 from harness.watch import events
 from harness.watch.writer import Writer
 from tools.performance.command import options
@@ -89,12 +89,10 @@ def show(folder: Path) -> None:
 
 
 def follow(folder: Path) -> None:
-    """Print what the live line takes to catch up."""
+    """Print what looking for slow builds takes, all lines at once."""
     begin = time.perf_counter()
-    following, looks = Following(folder), 1
-    while (state := following.look(time.perf_counter_ns())).processes:
-        looks += 1
-    print(f"live     {time.perf_counter() - begin:6.2f} s, {state.builds} builds, {looks} looks")
+    SlowBuilds(folder, 5.0).look()
+    print(f"slow     {time.perf_counter() - begin:6.2f} s")
 
 
 def main() -> None:

@@ -10,13 +10,12 @@ HELP = """Why does a program compile so much, and what would it save?
 
 \b
   harness profile -- python train.py --steps 10     run it, and say where the time went
-  harness profile --live -- python -m package       the same, and what is compiled right now
+  harness profile --max-compiles 40 -- train.py     fail if more is compiled than that
   harness profile show FOLDER --table causes        the tables behind the answer
   harness profile try FOLDER                        what remedies save, in a second run
   harness profile report FOLDER -o profile.html     timeline, tree, causes in one file
-  harness profile trace FOLDER -o trace.json        for Perfetto: every build and its stages
+  harness profile report FOLDER -o trace.json       for Perfetto: every build and its stages
   harness profile diff BEFORE AFTER                 what changed between two runs
-  harness profile check FOLDER --budget FILE        fail where more is compiled than allowed
 
 The program runs unchanged, with its own input, output, exit code and signals; the processes that
 it starts are followed.
@@ -26,10 +25,8 @@ COMMANDS = {
     "run": Lazy("profile.run:run", "Run a program and say where its time went."),
     "show": Lazy("profile.show:show", "Show what a profile found, or a table."),
     "try": Lazy("profile.remedies:try_", "Try remedies in a second run."),
-    "report": Lazy("profile.files:report", "Write one HTML file of a profile."),
-    "trace": Lazy("profile.files:trace", "Write a profile as a trace, for Perfetto."),
+    "report": Lazy("profile.files:report", "Write a report (HTML) or a trace (for Perfetto)."),
     "diff": Lazy("profile.diff:diff", "Say what changed from profile A to profile B."),
-    "check": Lazy("profile.diff:check", "Fail where more is built than allowed."),
 }
 
 

@@ -1,4 +1,4 @@
-"""`harness profile report` and `trace`: a profile as one file for others to open."""
+"""`harness profile report`: a profile as one file for others to open."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import say
+from harness.cli.profile import told
 from harness.errors import UsageError
 from harness.profiles.recorded import read
-from harness.profiles.tracks import save, trace_of
-from harness.report import files
 
 
 @options.command(
-    output=Option("--output", "-o", help="The file. [default: FOLDER/profile.html]"),
+    output=Option(
+        "--output", "-o", help="A .html, .json or .json.gz file. [default: FOLDER/profile.html]"
+    ),
     figures=Option(metavar="DIR", help="Write each figure as SVG into this folder."),
     png=Option(help="With --figures: as PNG, too."),
 )
@@ -24,43 +25,35 @@ def report(
     figures: Path | None = None,
     png: bool = False,
 ) -> None:
-    r"""Write one HTML file of a profile: timeline, causes, tree of call sites, tables.
+    r"""Write a profile as one file: a report in HTML, or a trace for Perfetto.
 
     \b
       harness profile report FOLDER                       FOLDER/profile.html
-      harness profile report FOLDER -o out/profile.html
+      harness profile report FOLDER -o trace.json.gz      a trace, packed
       harness profile report FOLDER --figures DIR --png   each figure as SVG, and as PNG, too
 
     \b
-    The file works offline and loads nothing. It contains paths, names of arguments and values of
-    static arguments: look through it before you give it away.
-    Needs the extra `figures`: pip install 'jax-harness[figures]'.
+    The report has timeline, causes, tree of call sites and tables, works offline and loads nothing.
+    It needs the extra `figures`: pip install 'jax-harness[figures]'.
+    The trace is for ui.perfetto.dev and chrome://tracing: processes and threads, builds with their
+    stages inside, what each was called with, where and why; what the persistent cache answered.
+    Both contain paths, names of arguments and values of static arguments: look through the file
+    before you give it away.
     """
-    files.check_report()
+    output = output or folder / "profile.html"
+    told.check_format(output)
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
+    if figures is not None and output.suffix != ".html":
+        raise UsageError(
+            f"--figures are those of the report, and {output} is a trace: leave -o out."
+        )
+    if figures is None:
+        say(f"{output}: {told.write(read(folder), output)}")
+        return
     from harness.report import page  # of the extra `figures`
     from harness.report.profile.page import profile_report
 
     made = profile_report(read(folder))
-    output = output or folder / "profile.html"
     say(f"{output}: {page.save(made, output) / 1e6:.1f} MB")
-    if figures is not None:
-        say(f"{len(page.write_images(made, figures, png))} figures in {figures}")
-
-
-@options.command(output=Option("--output", "-o", help="The file. [default: FOLDER/trace.json.gz]"))
-def trace(folder: options.Profile, output: Path | None = None) -> None:
-    r"""Write a profile as a trace, for Perfetto (ui.perfetto.dev) and chrome://tracing.
-
-    \b
-      harness profile trace FOLDER                    FOLDER/trace.json.gz
-      harness profile trace FOLDER -o trace.json
-
-    \b
-    In it: processes and threads, builds with their stages inside, what each was called with, where
-    and why; what the persistent cache answered; emptied caches. The file is packed with gzip if its
-    name ends in .gz. It contains paths and values of static arguments.
-    """
-    output = output or folder / "trace.json.gz"
-    say(f"{output}: {save(trace_of(read(folder)), output)} events")
+    say(f"{len(page.write_images(made, figures, png))} figures in {figures}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,12 @@ from click.exceptions import Exit
 from harness.cli import options
 from harness.cli.lazy import SETTINGS
 from harness.cli.options import Argument, Option
+from harness.errors import UsageError
 from harness.watch import programs
+
+ANNOUNCE_S = 5.0
+LOOK_EVERY_S = 0.25
+DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
 
 
 @options.command(
@@ -27,9 +32,28 @@ from harness.watch import programs
         help="Where to write the profile: a folder that is empty or new. "
         "profile-YYYYMMDD-HHMMSS here without it.",
     ),
-    live=Option(help="Show what is being compiled while the program runs."),
-    budget=Option(metavar="FILE", help="Exit with 1 where the program exceeds these budgets."),
-    report=Option(metavar="FILE", help="Write the HTML report here as well."),
+    max_compiles=Option(
+        min=0,
+        metavar="N",
+        help="Exit with 1 if more programs are compiled or loaded from the persistent cache: the "
+        "counts of the answer, JAX's own functions outside jit included.",
+    ),
+    max_seconds=Option(
+        min=0,
+        metavar="S",
+        help="Exit with 1 if building takes longer: the first seconds of the answer, which are of "
+        "the wall clock: trace, lower, compile, load and write, builds in parallel counted once.",
+    ),
+    announce=Option(
+        min=0,
+        metavar="SECONDS",
+        help="Print a line when tracing, lowering or compiling a function takes longer than this; "
+        f"0 for never.  [default: {ANNOUNCE_S:g}]",
+    ),
+    report=Option(
+        metavar="FILE",
+        help="Write a report or a trace here as well: .html, .json or .json.gz.",
+    ),
     inside=Option(
         help="Also say what XLA does in the longest compiles, by its own events; a compile "
         "takes about 15 ms more for it, half a second where libtpu is installed."
@@ -41,8 +65,9 @@ from harness.watch import programs
 def run(
     words: list[str],
     output: Path | None = None,
-    live: bool = False,
-    budget: Path | None = None,
+    max_compiles: int | None = None,
+    max_seconds: float | None = None,
+    announce: float | None = None,
     report: Path | None = None,
     inside: bool = False,
     sample: float = 25.0,
@@ -53,23 +78,30 @@ def run(
       harness profile -- python train.py --steps 10
       harness profile -o FOLDER -- train.py              a .py file, -m MODULE, -c CODE or flags
       harness profile -- pytest tests                    any command that is a Python program
-      harness profile --budget budgets.toml -- train.py  exit code 1 where too much is compiled
+      harness profile --max-compiles 40 -- train.py      exit code 1 if more is compiled
 
-    The program runs unchanged: its own interpreter, arguments, input, output and signals. What is
-    said of it goes to standard error, and its exit code is kept: 128 + n where signal n ended it.
+    The program runs unchanged: its own interpreter, arguments, input, output and signals. The
+    answer goes to standard error. The exit code is the program's if that is not 0 (128 + n if
+    signal n ended it); else 1 if a limit is exceeded, which the last line names, and 4 if nothing
+    was recorded.
     Followed are the Python processes that it starts, forks, or becomes by exec, as long as they
     inherit PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment is
     cleared.
     """
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
-    if budget is not None or report is not None:
-        _told().check(budget, report)
+    if announce and not sample:
+        raise UsageError(
+            f"--announce {announce:g} needs samples, and --sample 0 takes none: leave one out."
+        )
+    if report is not None:
+        _told().check(report)
+    announce_s = (ANNOUNCE_S if announce is None else announce) if sample else 0.0
     folder = programs.new_folder(output)
-    with _told().Live(folder) if live else contextlib.nullcontext():
+    with _Announcing(folder, announce_s):
         threading.Thread(target=_told, daemon=True).start()
-        ran = programs.run_profiled(command, folder, sample, inside)
-    raise Exit(_told().tell(ran, budget, report))
+        ran = programs.run_profiled(command, folder, sample, inside, announce_s)
+    raise Exit(_told().tell(ran, max_compiles, max_seconds, report))
 
 
 def _told() -> Any:
@@ -77,3 +109,44 @@ def _told() -> Any:
     from harness.cli.profile import told  # NumPy, and all causes
 
     return told
+
+
+class _Announcing:
+    """Prints a line for each build that takes long, while the program runs.
+
+    The line comes from this process: a program that sends its own standard error elsewhere, as
+    pytest does, does not get it.
+    """
+
+    def __init__(self, folder: Path, announce_s: float) -> None:
+        self._folder, self._announce_s = folder, announce_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="harness-announce", daemon=True)
+
+    def __enter__(self) -> None:
+        if self._announce_s:
+            self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        if self._announce_s:
+            self._thread.join(timeout=1)
+
+    def _run(self) -> None:
+        from harness.profiles.slow import SlowBuilds  # msgspec
+        from harness.records.printable import printable
+        from harness.records.units import seconds_text
+
+        slow = SlowBuilds(self._folder, self._announce_s)
+        every_s = min(LOOK_EVERY_S, max(LOOK_EVERY_S / 10, self._announce_s / 2))
+        try:
+            while not self._over.wait(every_s):
+                for one in slow.look():
+                    place = f" ({printable(one.place, '')})" if one.place else ""
+                    sys.stderr.write(
+                        f"harness: {DOING[one.stage]} `{printable(one.function, '')}`{place}, "
+                        f"{seconds_text(one.seconds)} so far\n"
+                    )
+                    sys.stderr.flush()
+        except (OSError, ValueError):  # nobody reads it any more: the program goes on
+            return

@@ -33,7 +33,7 @@ class Over(NamedTuple):
     allowed: float
     used: float
     functions: tuple[str, ...]
-    """What was built, as a budget file calls it: `train.py:loss`."""
+    """What was built: `train.py:loss`."""
 
 
 class BudgetExceeded(AssertionError):

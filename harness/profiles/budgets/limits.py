@@ -54,12 +54,6 @@ LIMITS = {
 
 NAMES = tuple(LIMITS)
 
-WHOLE_ONLY = ("max_eager",)
-"""Limits of everything together: JAX's own functions are not told apart."""
-
-ONE = tuple(name for name in NAMES if name not in WHOLE_ONLY)
-"""What can be limited of one function."""
-
 Pattern = str | re.Pattern[str]
 
 EXPECTED = (
@@ -68,25 +62,21 @@ EXPECTED = (
 )
 
 
-def limits_of(
-    values: Mapping[str, Any], where: str, known: Sequence[str] = NAMES
-) -> dict[str, float]:
-    """Return the limits in a mapping from name to number, of names in `known`; None is no limit.
+def limits_of(values: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return the limits in a mapping from name to number; None is no limit.
 
     Raises:
         UsageError: if a name is not known, or a value is not a number that limits anything.
     """
     for name in values:
-        if name not in known:
-            raise UsageError(unknown(where, name, known))
+        if name not in NAMES:
+            raise UsageError(unknown(where, name, NAMES))
     given = {name: values[name] for name in NAMES if values.get(name) is not None}
     return {name: _number(name, value, where) for name, value in given.items()}
 
 
 def unknown(where: str, name: str, known: Sequence[str]) -> str:
     """Return what is said of a name that is not known."""
-    if name in WHOLE_ONLY:
-        return f"{where}: {name} limits the whole program, not one function: put it under [total]."
     return f"{where}: {name!r} is not known; expected {', '.join(known)}.{nearest(name, known)}"
 
 

@@ -1,7 +1,4 @@
-"""Hold what was built against limits: what was used of each, by what, and what is said of it.
-
-Of a profile as a whole, or of what was built since a point in time.
-"""
+"""Hold what was built since a point in time against limits: how much, by what, and the text."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.errors import UsageError
-from harness.profiles.budgets.limits import LIMITS, WHOLE_ONLY, Chosen, compile_s
+from harness.profiles.budgets.limits import LIMITS, Chosen, compile_s
 from harness.profiles.causes.words import said
 from harness.profiles.decision.decide import decide
 from harness.profiles.functions import Counted, by_function
@@ -52,7 +49,7 @@ class Use:
     """What was used of one limit."""
 
     where: str
-    """Whose limit it is, as the user wrote it: `[functions."loss"]`, `harness.budget`."""
+    """Whose limit it is, as the user wrote it: `harness.budget at train.py:30`."""
     name: str
     """`max_compiles`."""
     allowed: float
@@ -84,7 +81,7 @@ def judge(
         used: float = 0
         of, users = LIMITS[name].of, []
         for function in functions:
-            if function.eager != (name in WHOLE_ONLY) and not (one and function.eager):
+            if function.eager != (name == "max_eager"):
                 continue
             amounts = [(built, of(built, cause_of)) for built in function.builds]
             inside = function.inner_traces if name == "max_traces" else 0

@@ -17,15 +17,6 @@ from harness.report import files
 from harness.watch.programs import Ran
 from tests.profiles.made import Made
 
-BUDGET = '[default]\nmax_compiles = 2\n[functions."train.py:gone"]\nmax_compiles = 1\n'
-
-
-@pytest.fixture
-def budget(tmp_path):
-    path = tmp_path / "budgets.toml"
-    path.write_text(BUDGET)
-    return path
-
 
 def built(folder, times):
     made = Made()
@@ -35,23 +26,23 @@ def built(folder, times):
 
 
 @pytest.mark.parametrize(
-    ("option", "text", "said"),
+    ("options", "text"),
     [
-        ("--budget", "x = [", "is not TOML"),
-        ("--budget", "[total]\nmax_compile = 1", "Did you mean 'max_compiles'?"),
-        ("--budget", None, "There is no budget file"),
+        (("--max-compiles", "-1"), "'--max-compiles': -1 is not in the range x>=0"),
+        (("--max-compiles", "1.5"), "'--max-compiles': '1.5' is not a valid number"),
+        (("--max-seconds", "nan"), "'--max-seconds': 'nan' is not a valid number"),
+        (("--announce", "-0.1"), "'--announce': -0.1 is not in the range x>=0"),
+        (("--announce", "1", "--sample", "0"), "--announce 1 needs samples"),
+        (("--report", "r.pdf"), "r.pdf has none of the suffixes .html (a report), .json and .json"),
     ],
 )
-def test_a_budget_that_is_not_understood_is_refused_before_the_program_runs(
-    tmp_path, monkeypatch, option, text, said
-):
+def test_a_bad_value_is_refused_before_the_program_runs(tmp_path, monkeypatch, options, text):
     monkeypatch.chdir(tmp_path)
-    if text is not None:
-        (tmp_path / "b.toml").write_text(text)
-    done = CliRunner().invoke(app, [option, "b.toml", "--", "-c", "open('ran', 'w')"])
-    assert isinstance(done.exception, UsageError)
-    assert said in str(done.exception)
-    assert {path.name for path in tmp_path.iterdir()} <= {"b.toml"}
+    done = CliRunner().invoke(app, [*options, "--", "-c", "open('ran', 'w')"])
+    error = str(done.exception) if isinstance(done.exception, UsageError) else done.output
+    assert done.exit_code == 2 or isinstance(done.exception, UsageError)
+    assert text in error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_report_that_cannot_be_made_is_refused_before_the_program_runs(tmp_path, monkeypatch):
@@ -66,34 +57,44 @@ def test_a_report_that_cannot_be_made_is_refused_before_the_program_runs(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("times", "code", "expected", "said"),
+    ("limits", "code", "expected", "text"),
     [
-        (2, 0, 0, "Within the budget: 1 limit."),
-        (3, 0, 1, "Over the budget: 1 of 1 limit."),
-        (3, 5, 5, "Over the budget: 1 of 1 limit."),
+        ((3, 0.09), 0, 0, "3 compiled or loaded, within --max-compiles 3; "),
+        ((2, None), 0, 1, "3 compiled or loaded, over --max-compiles 2."),
+        ((0, None), 0, 1, "3 compiled or loaded, over --max-compiles 0."),
+        ((None, 0.0899), 0, 1, "0.09 s of building, over --max-seconds 0.0899."),
+        ((3, 0), 0, 1, "within --max-compiles 3; 0.09 s of building, over --max-seconds 0."),
+        ((3, None), 5, 5, "3 compiled or loaded, within --max-compiles 3."),
+        ((2, None), 5, 5, "3 compiled or loaded, over --max-compiles 2."),
+        ((2, None), 143, 143, "3 compiled or loaded, over --max-compiles 2."),
     ],
 )
-def test_the_budget_is_judged_and_said(tmp_path, capfd, budget, times, code, expected, said):
-    folder = built(tmp_path / "p", times)
-    assert told.tell(Ran(folder, code, 1, True), budget, None) == expected
-    text = capfd.readouterr().err
-    assert said in text
-    assert '[functions."train.py:gone"] means no function that was built' in text
-    assert ("3 compiles of `loss`" in text) == (times == 3)
-    assert "\\x0a" not in text
+def test_the_last_line_has_the_programs_end_and_the_limits(
+    tmp_path, capfd, limits, code, expected, text
+):
+    folder = built(tmp_path / "p", 3)  # 30 ms each
+    assert told.tell(Ran(folder, code, 1, True), *limits, None) == expected
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"harness: exit code {expected}: the program ended with {code}; ")
+    assert text in last
 
 
-def test_a_budget_without_a_profile_is_not_kept_to(tmp_path, capfd, budget):
-    assert told.tell(Ran(tmp_path, 0, 0, True), budget, None) == 4
-    assert "cannot be checked without a profile" in capfd.readouterr().err
-    assert told.tell(Ran(tmp_path, 0, 0, True), None, tmp_path / "r.html") == 4
-    assert told.tell(Ran(tmp_path, 3, 0, True), budget, None) == 3
-    assert told.tell(Ran(tmp_path, 0, 0, True), None, None) == 4
+def test_limits_without_a_profile_are_not_kept(tmp_path, capfd):
+    nothing = Ran(tmp_path, 0, 0, True)
+    assert told.tell(nothing, 3, 1.0, None) == 4
+    assert capfd.readouterr().err.splitlines()[-1] == (
+        "harness: exit code 4: the program ended with 0; --max-compiles and --max-seconds cannot "
+        "be checked without a profile."
+    )
+    assert told.tell(nothing, None, None, tmp_path / "r.html") == 4
+    assert "r.html cannot be written without a profile" in capfd.readouterr().err
+    assert told.tell(Ran(tmp_path, 3, 0, True), 3, None, None) == 3
+    assert told.tell(nothing, None, None, None) == 4
 
 
 def test_nothing_in_a_name_moves_the_cursor_or_becomes_a_picture(tmp_path, capfd):
     made = Made().build("a\x1b[2J:smile:", cause=Cause("first"))
-    told.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None)
+    told.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None, None)
     assert "a\\x1b[2J:smile:" in capfd.readouterr().err
 
 

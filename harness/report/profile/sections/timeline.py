@@ -95,7 +95,7 @@ def timeline(shown: Shown) -> Timeline:
             f"{len(drawn)} bars are too many to draw: of the short ones, neighbours of the same "
             f"stage are drawn as one, {len(several)} bars with {seconds_text(seconds)} in all. "
             "The length of each is the time they took together, its place is right to within "
-            f"{slot}. `harness profile trace` writes every one."
+            f"{slot}. `harness profile report -o trace.json` writes every one."
         )
     if len(fewer) < len(answers):
         notes.append(f"{len(answers)} marks are drawn as {len(fewer)}, neighbours together.")

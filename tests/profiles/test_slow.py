@@ -1,0 +1,47 @@
+"""Builds that take long, from lines that the real writer wrote."""
+
+from __future__ import annotations
+
+from harness.profiles.slow import Slow, SlowBuilds
+from harness.watch import events
+from harness.watch.writer import encoded
+from tests.profiles import logs
+
+S = 1_000_000_000
+
+
+def running(at_s, stage_s, stage="compile", thread=1):
+    return events.Running(1, stage, 1, thread, S, round(at_s * S), round(stage_s * S))
+
+
+def test_each_stage_is_returned_once_when_it_has_become_slow(tmp_path):
+    slow = SlowBuilds(tmp_path / "later", 5)
+    assert slow.look() == []
+    slow = SlowBuilds(tmp_path, 5)
+    path = tmp_path / "h-1-0.jsonl"
+    first = logs.started(clock=0, pid=1)
+    written = (
+        first,
+        logs.FUNCTION,
+        logs.STACK,
+        logs.build(1, 0, 1),
+        running(4, 2),
+        running(6.5, 2),
+    )
+    text = b"".join(map(encoded, written)) + b"\xff\n"
+    path.write_bytes(text)
+    assert slow.look() == []
+    lines = running(7.5, 2), running(9, 9, "trace"), running(14.5, 9, "trace"), running(20, 3, "")
+    more = b"".join(map(encoded, (*lines, running(7.5, 2), running(30, 2, thread=2))))
+    slow_ones = []
+    for position in range(0, len(more), 50):  # half a line waits for its rest
+        with path.open("ab") as file:
+            file.write(more[position : position + 50])
+        slow_ones += slow.look()
+    place = "loss", "train.py:88"
+    assert slow_ones == [
+        Slow("compile", *place, 5.5),
+        Slow("trace", *place, 5.5),
+        Slow("compile", *place, 28.0),
+    ]
+    assert slow.look() == []
