@@ -58,7 +58,6 @@ profile report: folder -o «x.pdf»
 cache inspect: «nowhere»
 cache explain: «a.jsonl» b.jsonl
 cache ledger: «a.jsonl»
-cache report: «runs»
 profile show: «nowhere»
 profile report: «nowhere»
 profile try: «nowhere»

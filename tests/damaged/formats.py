@@ -300,7 +300,7 @@ _PROFILE = (
 _NIGHT = ("report --results {tree} -o {out}.html", "history --results {tree}")
 _LEDGER = (
     *("cache ledger {path}", "cache explain {folder}/other.jsonl {path} --all"),
-    *("cache ledger {path} {folder}/other.jsonl", "cache report {folder}/other.jsonl {path}"),
+    *("cache ledger {path} {folder}/other.jsonl", "cache ledger --format json {path}"),
 )
 _ASV = (
     *("show --results {tree}", "export --results {tree} -o {out}.csv", "history --results {tree}"),

@@ -86,7 +86,7 @@ COMMANDS = {
     ("docs/cache/ledger-explain.md", "harness cache explain"): (
         "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"
     ),
-    ("docs/cache/manage.md", "harness cache report"): _RUNS,
+    ("docs/cache/ledger-explain.md", "harness cache ledger runs/"): _RUNS,
     ("docs/profile.md", "harness profile show"): (
         "harness profile -o FOLDER -- python train.py && cp -r FOLDER BEFORE && cp -r FOLDER AFTER"
     ),

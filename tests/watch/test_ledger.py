@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from harness.cache.ledger import LedgerError, frame, ledger, read, summarize
-from harness.cli.cache.ledger import lines_of
+from harness.cli.cache.ledger_page import lines_of
 from harness.errors import UsageError
 from harness.watch import cache_keys as keys
 from harness.watch import jax_names, outcomes, programs
@@ -208,7 +208,7 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     assert alone.unknown_s == (0, 1)  # of a compile that took less than one
     lines = "\n".join(lines_of(alone))
     assert "hit rate by seconds: 100.0% (nothing was compiled)" in lines
-    assert "1 hit without a cold figure" in lines
+    assert "what 1 hit saved is not in this sum" in lines
     mixed = summarize([hit, dataclasses.replace(written, key="other", compile_s=3.0)])
     assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(lines_of(mixed))
     silent = dataclasses.replace(hit, stored_compile_s=None)
@@ -336,8 +336,7 @@ def test_a_program_runs_unchanged_with_its_children_and_its_exit_code(tmp_path, 
     rows = tmp_path / "rows.csv"
     code, told, _ = command("cache", "ledger", "--frame", rows, tmp_path / "book.jsonl")
     assert code == 0
-    assert "hit rate by count: 50.0% (1 of 2)" in told
-    assert "JAX's own compile_time_saved_sec: -0." in told
+    assert "1 of 2 compiles were hits" in told
     assert len(rows.read_text().splitlines()) == 3
 
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 from harness.cli.lazy import Lazy, LazyGroup
 
 COMMANDS = {
-    "inspect": Lazy("cache.inspect:inspect", "List every entry, readable or not."),
-    "doctor": Lazy("cache.doctor:doctor", "Find what ails a cache, and mend it."),
-    "ledger": Lazy("cache.ledger:ledger", "What did the cache do for a program?"),
-    "report": Lazy("cache.report:report", "What did it do over runs and hosts?"),
-    "explain": Lazy("cache.explain:explain", "Why did a compile hit, or miss?"),
-    "advise": Lazy("cache.advise:advise", "Which settings would save it how much?"),
+    "inspect": Lazy("cache.inspect:inspect", "List every entry, and how large and old it all is."),
+    "doctor": Lazy("cache.doctor:doctor", "Check a cache directory and repair it."),
+    "ledger": Lazy("cache.ledger:ledger", "Record what the cache did for programs; compare runs."),
+    "explain": Lazy("cache.explain:explain", "Explain why a compile hit or missed."),
+    "advise": Lazy("cache.advise:advise", "Measure which settings save a program how much."),
 }
 
 app = LazyGroup(
     name="cache",
     lazy=COMMANDS,
-    help="What JAX's persistent compilation cache holds, what it did, and why it missed.",
+    help="Show what JAX's persistent compilation cache holds and did, and why it missed.",
 )

@@ -1,34 +1,34 @@
-"""`harness cache ledger`: run a program under a ledger, or add ledgers up."""
+"""`harness cache ledger`: run a program under a ledger, or show the ledgers of runs."""
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
-from harness.cache.ledger import Share, Summary
+from harness.cache.ledger import Event, Requests
+from harness.cache.runs import compare_runs
 from harness.cli import options
-from harness.cli.options import Argument, Option
-from harness.cli.output import check_writable, console, notes, print_page
+from harness.cli.cache import ledger_page
+from harness.cli.options import Argument, Option, OutputFormat
+from harness.cli.output import Format, Output, check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
 from harness.records.files import replaced
 from harness.records.units import counted
 from harness.watch import programs
-from harness.watch.ledger_events import reason_text
 
 
 @options.command(
     context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="FILE... | PROGRAM [ARG]...",
-        help="Ledgers to add up; or, with -o, a program to run under one: a command, a .py "
-        "file, -m MODULE or -c CODE, after --.",
+        help="Ledgers, a run each: a file, or a folder with a file per process. Or, with -o, a "
+        "program to run under one: a command, a .py file, -m MODULE or -c CODE, after --.",
     ),
     output=Option(
         "--output",
@@ -40,26 +40,34 @@ from harness.watch.ledger_events import reason_text
         help="Print what a shell is to export, so that all that runs below it is recorded "
         "in FILE, or in the folder FILE/, and run nothing."
     ),
-    earlier=Option(help="A ledger that only lends its cold compile seconds; repeat for more."),
     frame=Option(help="Write a row per request to a .csv or .parquet file as well."),
+    fail_under=Option(
+        metavar="PERCENT",
+        min=0,
+        max=100,
+        help="End with 1 if the newest run's hit rate by seconds is surely below this.",
+    ),
 )
 def ledger(
     words: list[str],
     output: Path | None = None,
     variables: bool = False,
-    earlier: list[Path] | None = None,
     frame: Path | None = None,
+    fail_under: float | None = None,
+    format_: OutputFormat = Format.table,
 ) -> None:
-    r"""Say what the persistent cache did for a program, request by request.
+    r"""Record what the persistent cache does for a program, or show it over runs and hosts.
 
     \b
       harness cache ledger -o run.jsonl -- python train.py --steps 10
       harness cache ledger run.jsonl
+      harness cache ledger --fail-under 90 monday.jsonl tuesday.jsonl
 
     The program runs unchanged, with its own input, output and exit code; every Python that it
-    starts and that inherits PYTHONPATH is followed.
+    starts and that inherits PYTHONPATH is followed. Of several ledgers the newest is shown, beside
+    the last earlier one that compiled for fewer seconds.
 
-    Exit codes: the program's own; of ledgers 0, or 4 where no compile request is in them.
+    Exit codes: the program's own; of ledgers 0, 1 below --fail-under, 4 no compile request.
     """
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
@@ -69,39 +77,77 @@ def ledger(
         check_writable("--frame", frame)
     if variables:
         _print_variables(words, output)
-        return
-    code = skipped = 0
-    if output is None:
-        if late := [word for word in words if word.startswith("-")]:
-            raise UsageError(f"{late[0]} came after a file name: options come before the files.")
-        paths = [Path(word) for word in words]
+    elif output is None:
+        _show(words, frame, fail_under, format_)
+    elif fail_under is not None or format_ is not Format.table:
+        raise UsageError(
+            "--fail-under and --format are for ledgers, and -o runs a program: run it first, then "
+            f"`harness cache ledger --fail-under 90 {output}`."
+        )
     else:
-        skipped = len(ledgers.read(output).events) if output.exists() else 0
-        paths = [output]
-        code = programs.run_with_ledger(words, output)
-    runs = [ledgers.read(path) for path in paths]
-    events = [event for run in runs for event in run.events][skipped:]
-    lent = [event for path in earlier or () for event in ledgers.read(path).events]
-    lent += runs[0].events[:skipped]
+        _record(words, output, frame)
+
+
+def _record(words: list[str], output: Path, frame: Path | None) -> None:
+    before = ledgers.read(output).events if output.exists() else ()
+    code = programs.run_with_ledger(words, output)
+    run = ledgers.read(output)
+    events = run.events[len(before) :]
+    _print_broken([run])
+    if name := programs.signal_of(code):
+        notes.print(f"The program was ended by {name}.", markup=False)
+    if before:
+        held = counted(len(before), "request")
+        notes.print(f"{output} held {held} before; these are added to it.")
+    if events:
+        print_page(ledger_page.lines_of(ledgers.summarize(events, before)), notes)
+    else:
+        _print_nothing([output])
+    _write_frame(frame, events, before)
+    raise Exit(code)
+
+
+def _show(words: list[str], frame: Path | None, fail_under: float | None, format_: Format) -> None:
+    if late := [word for word in words if word.startswith("-")]:
+        raise UsageError(f"{late[0]} came after a file name: options come before the files.")
+    if twice := next((word for word in words if words.count(word) > 1), ""):
+        raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")
+    paths = [Path(word) for word in words]
+    runs = {str(path): ledgers.read(path) for path in paths}
+    _print_broken(runs.values())
+    found = compare_runs(runs)
+    if found is None:
+        _print_nothing(paths)
+    else:
+        parts = list(ledger_page.page(found))
+        if fail_under is not None:
+            parts.append(ledger_page.rate_line(found, fail_under))
+        Output(format_).show(parts, found.modules, ledger_page.document(found))
+    _write_frame(frame, [event for run in runs.values() for event in run.events])
+    if found is None:
+        raise Exit(ExitCode.NOTHING)
+    if fail_under is not None and 100 * found.rate_bounds[1] < fail_under:
+        raise Exit(ExitCode.WORSE)
+
+
+def _print_broken(runs: Iterable[Requests]) -> None:
     if broken := sum(run.broken_lines for run in runs):
         notes.print(
             f"Left out: {counted(broken, 'broken line')}; a writer was stopped in the middle."
         )
-    if output is not None and (name := programs.signal_of(code)):
-        notes.print(f"The program was ended by {name}.", markup=False)
-    if skipped:
-        notes.print(f"{output} held {counted(skipped, 'request')} before; these are added to it.")
-    if events:
-        lines = lines_of(ledgers.summarize(events, lent))
-        print_page(lines, console if output is None else notes)
-    else:
-        text = f"No compile request is in {', '.join(map(str, paths))}: {ledgers.NO_REQUEST}"
-        print_page([text], notes)
-    if frame is not None:
-        rows = ledgers.frame(events, lent)
-        with replaced(frame, "wb", "Choose another place with --frame.") as handle:
-            rows.to_csv(handle, index=False) if frame.suffix == ".csv" else rows.to_parquet(handle)
-    raise Exit(code if output is not None or events else ExitCode.NOTHING)
+
+
+def _print_nothing(paths: Iterable[Path]) -> None:
+    text = f"No compile request is in {', '.join(map(str, paths))}: {ledgers.NO_REQUEST}"
+    print_page([text], notes)
+
+
+def _write_frame(place: Path | None, events: Iterable[Event], lent: Iterable[Event] = ()) -> None:
+    if place is None:
+        return
+    rows = ledgers.frame(events, lent)
+    with replaced(place, "wb", "Choose another place with --frame.") as handle:
+        rows.to_csv(handle, index=False) if place.suffix == ".csv" else rows.to_parquet(handle)
 
 
 def _print_variables(words: list[str], output: Path | None) -> None:
@@ -111,52 +157,3 @@ def _print_variables(words: list[str], output: Path | None) -> None:
     inherited = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
     for name, value in programs.environment(inherited, HARNESS_LEDGER=path).items():
         print(f"export {name}={shlex.quote(value)}")
-
-
-def lines_of(summary: Summary) -> Iterator[str]:
-    """Yield a summary as lines of text."""
-    requests = counted(summary.requests, "compile request")
-    yield f"{requests} in {counted(summary.processes, 'process')}"
-    yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
-    yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
-    for reason, count in summary.unwritten.items():
-        yield f"  {count} misses not written: {reason_text(reason)}"
-    if summary.failed:
-        yield f"  {summary.failed} failed: the program saw an error"
-    yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
-    yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
-    yield f"hit rate by seconds: {rate_by_seconds(summary)}"
-    saved = f"compile seconds: {summary.compile_s:.3f} s spent, {summary.saved_s:.3f} s saved"
-    yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
-    if summary.hits_without_cold:
-        yield (
-            f"  {counted(summary.hits_without_cold, 'hit')} without a cold figure, of which "
-            "entries tell whole seconds at the most: what they saved is not in this sum. Give the "
-            "ledger of the run that compiled them with --earlier."
-        )
-    if summary.unproven_keys:
-        yield (
-            f"Not explained by the captured components: {counted(summary.unproven_keys, 'key')}; "
-            "`harness cache explain` may miss a cause."
-        )
-    yield f"the ledger itself took {summary.own_s:.3f} s"
-
-
-def rate_by_seconds(summary: Summary) -> str:
-    """Return the hit rate by seconds, or between what it lies."""
-    if not summary.hits_without_cold:
-        return _rate(summary.by_seconds, " s", 3)
-    low, high = summary.bounds
-    if math.isinf(high.numerator):
-        return f"unknown, {low.value or 0:.1%} or more"
-    if low.denominator == low.numerator:
-        return "100.0% (nothing was compiled)"
-    between = f"{low.numerator:.3f} to {high.numerator:.3f} s"
-    return f"{low.value:.1%} to {high.value:.1%} ({between} by hits, {summary.compile_s:.3f} s not)"
-
-
-def _rate(rate: Share, unit: str, digits: int) -> str:
-    if rate.value is None:
-        return "nothing to divide by"
-    top, bottom = (f"{number:.{digits}f}{unit}" for number in (rate.numerator, rate.denominator))
-    return f"{rate.value:.1%} ({top} of {bottom})"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from harness.cache.explain import explain_runs
-from harness.cache.ledger import Summary, frame, read, summarize
+from harness.cache.ledger import Summary, frame, summarize
 from harness.cache.survey import SubCache, sub_caches
 from harness.watch.ledger_events import Event, Requests
 
@@ -35,10 +35,10 @@ class LedgerRun:
 
 
 @dataclass(frozen=True)
-class CacheReport:
+class Runs:
     """All runs, and the newest held against the last good one."""
 
-    runs: tuple[LedgerRun, ...]
+    all: tuple[LedgerRun, ...]
     """Oldest first."""
     good: LedgerRun | None
     """The last earlier run that compiled for fewer seconds; None without one."""
@@ -60,7 +60,7 @@ class CacheReport:
     @property
     def newest(self) -> LedgerRun:
         """The run that is reported."""
-        return self.runs[-1]
+        return self.all[-1]
 
     @property
     def rate_bounds(self) -> tuple[float, float]:
@@ -69,16 +69,18 @@ class CacheReport:
         return least or 0.0, 1.0 if most is None or most != most else most
 
 
-def report(paths: Sequence[Path]) -> CacheReport | None:
-    """Read ledgers, one a run, and report the newest; None where there is no event in any.
+def compare_runs(ledgers: Mapping[str, Requests]) -> Runs | None:
+    """Hold the newest run against the last good one; None where no ledger has an event.
 
     All of them lend their compile seconds to each other: a hit saves what another run spent.
+
+    Args:
+        ledgers: what :func:`harness.cache.ledger.read` gives, one a run, by name.
     """
-    known = {str(path): read(path) for path in paths}
     runs = sorted(
         (
-            LedgerRun(name, run, summarize(run.events, _events(known, but=name)))
-            for name, run in known.items()
+            LedgerRun(name, run, summarize(run.events, _events(ledgers, but=name)))
+            for name, run in ledgers.items()
             if run.events
         ),
         key=lambda run: run.ended_at_s,
@@ -90,19 +92,19 @@ def report(paths: Sequence[Path]) -> CacheReport | None:
     good = next((run for run in reversed(runs) if run.summary.compile_s < compiled_s), None)
     events = newest.requests.events
     directories = sorted({event.directory for event in events if event.directory})
-    rows = _rows(frame(events, _events(known, but=newest.name)))
-    return CacheReport(
+    rows = _rows(frame(events, _events(ledgers, but=newest.name)))
+    return Runs(
         tuple(runs),
         good,
         _causes(good, newest) if good else (),
-        _modules(rows, _rows(frame(_events(known)))),
+        _modules(rows, _rows(frame(_events(ledgers)))),
         _hosts(rows),
         tuple(one for place in directories for one in sub_caches(Path(place))),
     )
 
 
-def _events(known: Mapping[str, Requests], but: str = "") -> list[Event]:
-    return [event for name, run in known.items() if name != but for event in run.events]
+def _events(ledgers: Mapping[str, Requests], but: str = "") -> list[Event]:
+    return [event for name, run in ledgers.items() if name != but for event in run.events]
 
 
 def _causes(good: LedgerRun, newest: LedgerRun) -> tuple[tuple[str, tuple[str, ...]], ...]:

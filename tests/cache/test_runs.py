@@ -32,7 +32,7 @@ for f in (step, other):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Ledgers of a cold run, a warm one, and one with another constant, and their program."""
-    run = Runs(tmp_path_factory.mktemp("report"))
+    run = Runs(tmp_path_factory.mktemp("runs"))
     for argument in "112":
         run(PROGRAM, argument)
     return run.folder
@@ -43,7 +43,7 @@ def names(runs, *wanted):
 
 
 def test_the_newest_run_is_held_against_the_last_good_one(runs, says):
-    found = json.loads(says("report", *names(runs, "changed", "cold", "warm"), "--format=json"))
+    found = json.loads(says("ledger", "--format=json", *names(runs, "changed", "cold", "warm")))
     assert [one["ledger"] for one in found["runs"]] == names(runs, "cold", "warm", "changed")
     assert [found[one]["ledger"] for one in ("good", "newest")] == names(runs, "warm", "changed")
     [cause] = found["causes"]
@@ -74,7 +74,7 @@ def test_a_compile_counts_once_for_what_its_key_takes(runs, tmp_path, says):
     slower = replace(cold, compile_s=cold.compile_s + 2)
     for name, events in (("earlier", [cold]), ("newest", [slower, warm])):
         (tmp_path / name).write_bytes(b"".join(map(encoded, events)))
-    found = json.loads(says("report", tmp_path / "earlier", tmp_path / "newest", "--format=json"))
+    found = json.loads(says("ledger", "--format=json", tmp_path / "earlier", tmp_path / "newest"))
     saved_s = cold.compile_s + 1 - warm.load_s
     assert found["newest"]["saved_s"] == pytest.approx(saved_s)
     assert found["modules"][0]["saved_s"] == pytest.approx(saved_s)
@@ -82,25 +82,28 @@ def test_a_compile_counts_once_for_what_its_key_takes(runs, tmp_path, says):
 
 def test_a_page_says_the_answer_first_and_fails_under_a_rate(runs, says):
     every = names(runs, "cold", "warm", "changed")
-    page = says("report", *every, "--fail-under", 90, code=1, said="FAILED")
+    page = says("ledger", "--fail-under", 90, *every, code=1, said="FAILED")
     assert page.splitlines()[0].endswith(" the last good run, spent 0 s.")
-    says("report", *every[:2], "--fail-under", 100)
-    says("report", *every, "--format", "markdown", said="| jit_step")
+    says("ledger", "--fail-under", 100, *every[:2])
+    says("ledger", "--format", "markdown", *every, said="| jit_step")
     # What the hits saved is known to a second alone: nobody knows whether that is enough.
-    says("report", every[2], "--fail-under", 50, said="nobody knows")
+    says("ledger", "--fail-under", 50, every[2], said="unknown whether")
 
 
 def test_wrong_ledgers_are_one_line(runs, tmp_path, says):
     [one] = names(runs, "cold")
     (tmp_path / "text").write_text("no ledger\n")
     (tmp_path / "empty").touch()
-    says("report", one, one, code=2, said="given twice")
+    says("ledger", one, one, code=2, said="given twice")
+    says("ledger", one, "--fail-under", 90, code=2, said="options come before the files")
+    words = "-o", tmp_path / "new", "--fail-under", 90, "--", "-c", "pass"
+    says("ledger", *words, code=2, said="are for ledgers")
     for name, code, said in (
         ("missing", 2, "cannot be read"),
         ("text", 4, "is no ledger"),
         ("empty", 4, "No compile request"),
     ):
-        says("report", tmp_path / name, code=code, said=said)
+        says("ledger", tmp_path / name, code=code, said=said)
 
 
 def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp_path, says):
@@ -114,7 +117,7 @@ def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp
     assert len(found.events) == sum(len(read(file).events) for file in files) == 4
     hashed = [c for e in found.events for c in e.components if c.name == "compile_options"]
     assert all(found.parts.get(f"{each.sha256}.json") for each in hashed)
-    says("report", job, said="0 of 4 compiles were hits")
+    says("ledger", job, said="0 of 4 compiles were hits")
     says("ledger", "--variables", "a", "b", code=2, said="one ledger")
 
 

@@ -1,86 +1,102 @@
-"""`harness cache report`: what the cache did over runs and hosts, what the newest lost, and why."""
+"""What `harness cache ledger` shows: a program that was run, or runs and hosts of ledgers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from click.exceptions import Exit
 
-from harness.cache import report as reports
-from harness.cache.report import CacheReport, LedgerRun
-from harness.cli import options
-from harness.cli.cache.ledger import rate_by_seconds
-from harness.cli.options import Argument, Option
-from harness.cli.output import Heading, Output, Part, TextTable, notes
-from harness.errors import ExitCode, UsageError
+from harness.cache.ledger import Share, Summary
+from harness.cache.runs import LedgerRun, Runs
+from harness.cli.output import Heading, Part, TextTable
 from harness.frame.frame import rows_of
 from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, some
-from harness.watch.ledger_events import SETTINGS
+from harness.watch.ledger_events import SETTINGS, reason_text
 
 SHOWN = 15
 """So many modules, runs and causes are shown."""
 
 
-@options.command(
-    ledgers=Argument(metavar="LEDGER...", help="A run each."),
-    fail_under=Option(
-        metavar="PERCENT", min=0, max=100, help="The hit rate by seconds that is expected."
-    ),
-)
-def report(*, ledgers: list[Path], fail_under: float | None = None, output: Output) -> None:
-    r"""Report the newest of several runs: what it lost, where and why, beside the last good one.
+def lines_of(summary: Summary) -> Iterator[str]:
+    """Yield a summary as lines of text."""
+    requests = counted(summary.requests, "compile request")
+    yield f"{requests} in {counted(summary.processes, 'process')}"
+    yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
+    yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
+    for reason, count in summary.unwritten.items():
+        yield f"  {count} misses not written: {reason_text(reason)}"
+    if summary.failed:
+        yield f"  {summary.failed} failed: the program saw an error"
+    yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
+    yield f"hit rate by seconds: {rate_by_seconds(summary)}"
+    saved = f"compile seconds: {summary.compile_s:.3f} s spent, {summary.saved_s:.3f} s saved"
+    yield f"{saved} (JAX's own compile_time_saved_sec: {summary.jax_saved_s:.3f} s)"
+    if summary.hits_without_cold:
+        yield (
+            f"  what {counted(summary.hits_without_cold, 'hit')} saved is not in this sum: no "
+            "ledger here has their compile. `harness cache ledger COMPILED HIT` compares both runs."
+        )
+    yield from problem_lines(summary)
+    yield f"the ledger itself took {summary.own_s:.3f} s"
 
-    \b
-      harness cache report monday.jsonl tuesday.jsonl
-      harness cache report runs/* --format markdown -o cache.md
-      harness cache report runs/* --fail-under 90
 
-    \b
-    Each LEDGER is a run: a file, or a folder with a file per process. The last good run is found by
-    itself: the last earlier one that compiled for fewer seconds. A whole cluster's job writes one
-    with two variables, which `harness cache ledger --variables FOLDER` prints.
-    Exit codes: 0; 1 the rate by seconds is surely below --fail-under; 2 wrong usage; 4 no request.
-    """
-    if len(set(ledgers)) < len(ledgers):
-        twice = next(path for path in ledgers if ledgers.count(path) > 1)
-        raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")
-    found = reports.report(ledgers)
-    if found is None:
-        notes.print("No compile request is in any of these ledgers.", markup=False)
-        raise Exit(ExitCode.NOTHING)
+def problem_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each kind of problem, if there was one."""
+    if summary.read_errors or summary.write_errors:
+        yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
+    if summary.unproven_keys:
+        yield (
+            f"Not explained by the captured components: {counted(summary.unproven_keys, 'key')}; "
+            "`harness cache explain` may miss a cause."
+        )
+
+
+def rate_by_seconds(summary: Summary) -> str:
+    """Return the hit rate by seconds, or between what it lies."""
+    if not summary.hits_without_cold:
+        return _rate(summary.by_seconds, " s", 3)
+    low, high = summary.bounds
+    if math.isinf(high.numerator):
+        return f"unknown, {low.value or 0:.1%} or more"
+    if low.denominator == low.numerator:
+        return "100.0% (nothing was compiled)"
+    between = f"{low.numerator:.3f} to {high.numerator:.3f} s"
+    return f"{low.value:.1%} to {high.value:.1%} ({between} by hits, {summary.compile_s:.3f} s not)"
+
+
+def _rate(rate: Share, unit: str, digits: int) -> str:
+    if rate.value is None:
+        return "nothing to divide by"
+    top, bottom = (f"{number:.{digits}f}{unit}" for number in (rate.numerator, rate.denominator))
+    return f"{rate.value:.1%} ({top} of {bottom})"
+
+
+def rate_line(found: Runs, wanted: float) -> str:
+    """Return how the newest run's hit rate by seconds compares with a percentage."""
     low, high = found.rate_bounds
-    parts = list(_page(found))
-    if fail_under is not None:
-        parts.append(_judged(low, high, fail_under))
-    output.show(parts, found.modules, _document(found))
-    if fail_under is not None and 100 * high < fail_under:
-        raise Exit(ExitCode.WORSE)
-
-
-def _judged(low: float, high: float, wanted: float) -> str:
     if 100 * high < wanted:
         return f"FAILED: the hit rate by seconds is at most {high:.1%}, below {wanted:g} %."
     if 100 * low >= wanted:
         return f"The hit rate by seconds is at least {low:.1%}: not below {wanted:g} %."
     return (
-        f"The hit rate by seconds is between {low:.1%} and {high:.1%}: nobody knows whether it is "
+        f"The hit rate by seconds is between {low:.1%} and {high:.1%}: unknown whether it is "
         f"below {wanted:g} %. Add the ledger of the run that compiled what was hit."
     )
 
 
-def _page(found: CacheReport) -> Iterator[Part]:
+def page(found: Runs) -> Iterator[Part]:
+    """Yield the parts of the page."""
     summary = found.newest.summary
     yield Heading(_answer(found))
     saved = f"{seconds_text(summary.saved_s)} saved"
     if unknown := summary.hits_without_cold:
         saved += f", and what {counted(unknown, 'hit')} saved is unknown"
     yield f"hit rate by seconds: {rate_by_seconds(summary)}; {saved}"
+    yield from problem_lines(summary)
     for text, modules in found.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {text}"
     if (more := len(found.causes) - SHOWN) > 0:
@@ -88,26 +104,26 @@ def _page(found: CacheReport) -> Iterator[Part]:
     yield _modules(found.modules[:SHOWN])
     if len(found.modules) > SHOWN:
         yield f"… and {len(found.modules) - SHOWN} more modules; --format json and csv give all."
-    told = dict.fromkeys(
+    reasons = dict.fromkeys(
         why for all_of in found.modules["why"][:SHOWN] for why in all_of.split("; ")
     )
-    yield from (f"{why}: {SETTINGS[why]} decides it." for why in told if why in SETTINGS)
-    if len(found.runs) > 1:
-        yield _runs(found.runs[-SHOWN:])
+    yield from (f"{why}: {SETTINGS[why]} decides it." for why in reasons if why in SETTINGS)
+    if len(found.all) > 1:
+        yield _runs(found.all[-SHOWN:])
     yield _hosts(found.hosts)
     yield from map(str, found.sub_caches)
 
 
-def _answer(found: CacheReport) -> str:
+def _answer(found: Runs) -> str:
     summary = found.newest.summary
-    said = (
+    answer = (
         f"{printable(found.newest.name)}: {summary.hits} of {summary.requests} compiles were hits, "
         f"{seconds_text(summary.compile_s)} went into the others."
     )
     if found.good is not None:
         spent = seconds_text(found.good.summary.compile_s)
-        said += f" {printable(found.good.name)}, the last good run, spent {spent}."
-    return said
+        answer += f" {printable(found.good.name)}, the last good run, spent {spent}."
+    return answer
 
 
 def _modules(modules: pd.DataFrame) -> TextTable:
@@ -160,7 +176,9 @@ def _known(values: pd.Series[float], text: Callable[[float], str], unknown: str 
     return [text(value) if math.isfinite(value) else unknown for value in values]
 
 
-def _document(found: CacheReport) -> dict[str, Any]:
+def document(found: Runs) -> dict[str, Any]:
+    """Return all of it for JSON."""
+
     def run(one: LedgerRun) -> dict[str, Any]:
         names = ("requests", "hits", "compile_s", "saved_s", "hits_without_cold")
         sums = {name: getattr(one.summary, name) for name in names}
@@ -174,6 +192,6 @@ def _document(found: CacheReport) -> dict[str, Any]:
         "causes": [{"verdict": text, "modules": modules} for text, modules in found.causes],
         "modules": rows_of(found.modules),
         "hosts": rows_of(found.hosts),
-        "runs": [run(one) for one in found.runs],
+        "runs": [run(one) for one in found.all],
         "sub_caches": found.sub_caches,
     }
