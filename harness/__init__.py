@@ -33,8 +33,6 @@ __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "suite":  # `from harness import suite` stands in benchmarks that 0.1 set up
-        return importlib.import_module("harness.asv.suite")
     if name not in _HOMES:
         raise AttributeError(f"module 'harness' has no attribute {name!r}")
     home, own = _HOMES[name]

@@ -73,7 +73,7 @@ def transformer(file: Path, scratch: Path) -> None:
     targets = (word for name in ("cpu", "gpu:h200", "tpu:v5e") for word in ("--target", name))
     where = ("--benchmarks", "docs/examples/transformer", "-r", scratch / "results")
     harness("run", *where, "--effort", "quick", *targets)
-    harness("report", scratch / "results", "-o", scratch / "r.html", "--figures", scratch)
+    harness("report", "-r", scratch / "results", "-o", scratch / "r.html", "--figures", scratch)
     shutil.copy(scratch / "stages.svg", file)
 
 

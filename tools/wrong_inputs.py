@@ -30,8 +30,8 @@ run: --machine «a/b» ; --night «../../etc» ; --benchmarks «nowhere» ; --be
 run: --store folder => --on ; --each-machine => --on ; --wait-for-workers 5 => --on
 list: --format «xml» ; «NoSuchWorkload»
 targets: «gpu:h2000»
-show: results «other» ; --stage «compilee» ; --scenario «hot» ; --target «gpu:h2000» ; --case «size»
-show: --case «sise»=8 ; -s '«[»' ; --format «yaml» ; results -r «other» ; «nowhere»
+show: --stage «compilee» ; --scenario «hot» ; --target «gpu:h2000» ; --case «size»
+show: --case «sise»=8 ; -s '«[»' ; --format «yaml» ; -r «nowhere» ; «results»
 compare: HEAD => B ; HEAD «nosuchcommit» ; jax=«0.1» jax=0.2 ; «colour»=red HEAD
 compare: --live HEAD «nosuchcommit»
 compare: --live HEAD HEAD~1 --effort «fast» ; HEAD «HEAD~1» ; HEAD HEAD --stage «compilee»

@@ -17,7 +17,6 @@ from harness.cli.progress import progress
 from harness.declare import discovery
 from harness.engine.context import Options, local_context
 from harness.errors import ExitCode
-from harness.records.files import own_file
 from harness.stages import sampling
 from harness.verdicts.aa import arms
 from harness.verdicts.aa import rates as stored
@@ -101,7 +100,7 @@ def aa(
         say("nothing was measured.")
         raise Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
     file = stored.file_of(context, run)
-    before = stored.power_before(own_file(file.parent, run))
+    before = stored.power_before(file)
     rates = stored.rates_of(found, context, level.name, before, any(chosen), seed or 0)
     stored.write(file, rates)
     there = f"{found.measured} records measured, {found.reused} were there. Stored in {file}"

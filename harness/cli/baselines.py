@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Results
+from harness.cli.options import Filters
 from harness.cli.output import Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import against_tables as texts
@@ -21,7 +22,11 @@ from harness.report import files
 
 @options.command()
 def baselines(
-    *, results: Results, filters: Filters, figure: options.Figure = None, output: Output
+    *,
+    results: options.ReadResults = Path("results"),
+    filters: Filters,
+    figure: options.Figure = None,
+    output: Output,
 ) -> None:
     r"""Is XLA faster than the baselines, by how much, and when does its compilation pay?
 
@@ -50,9 +55,9 @@ def baselines(
     if figure is not None:
         files.check_figure(figure)
     with warnings_said():
-        frame = against_baseline(results.path)
+        frame = against_baseline(results)
     if frame.empty:
-        say(f"no comparison under {results.path}. `harness run --with-baselines` makes some.")
+        say(f"no comparison under {results}. `harness run --with-baselines` makes some.")
         raise Exit(ExitCode.NOTHING)
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in rows_of(frame)])

@@ -42,7 +42,7 @@ Look = tuple[str, str, str]
 
 
 @options.command()
-def doctor(*, results: options.Results, output: Output) -> None:
+def doctor(*, results: options.ReadResults = Path("results"), output: Output) -> None:
     r"""Can this machine measure, and is it quiet enough now? What to do where it is not.
 
     \b
@@ -57,8 +57,8 @@ def doctor(*, results: options.Results, output: Output) -> None:
     nothing can be measured or compiled for here.
     """
     here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
-    damaged = list(_damaged(results.path))
-    looks = [*_installed(here), *_quiet(), *_project(results.path), *damaged]
+    damaged = list(_damaged(results))
+    looks = [*_installed(here), *_quiet(), *_project(results), *damaged]
     rows = pd.DataFrame(looks, columns=["what", "found", "advice"])
     usable = bool(here) and containment.POSSIBLE
     output.show(_page(rows, usable), rows)

@@ -7,7 +7,7 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Option, Results
+from harness.cli.options import Filters, Option
 from harness.cli.output import warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame import choose
@@ -31,7 +31,7 @@ from harness.frame.load import everything
 def export(
     *,
     output: Path,
-    results: Results,
+    results: options.ReadResults = Path("results"),
     filters: Filters,
     where: list[str] | None = None,
     partition: bool = False,
@@ -68,7 +68,7 @@ def export(
     if writer.is_dataset(output, partition):
         _refuse_parts(conditions, filters, output)
     with warnings_said():
-        frame = everything(results.path, where=conditions)
+        frame = everything(results, where=conditions)
     frame = choose.rows(frame, filters)
     if frame.empty:
         raise Exit(ExitCode.NOTHING)

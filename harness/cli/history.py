@@ -9,7 +9,7 @@ import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Option, Results
+from harness.cli.options import Filters, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
@@ -40,7 +40,7 @@ WIDE = 140
 )
 def history(
     *,
-    results: Results,
+    results: options.ReadResults = Path("results"),
     filters: Filters,
     since: str = "",
     cuts: bool = False,
@@ -80,18 +80,18 @@ def history(
     use_those_of(Path())
     since = environment.night(since)
     with warnings_said():
-        frame = choose.rows(everything(results.path), filters)
+        frame = choose.rows(everything(results), filters)
     points = series(frame)
     if since:
         texts.check_since(points, since)
     changes = change_points(frame, cuts=cuts)
     once = texts.seen_once(points, changes, since)
     found = texts.since(changes, since)
-    found["inside"] = inside.of_steps(found, points, records_under(results.path))
+    found["inside"] = inside.of_steps(found, points, records_under(results))
     measured = points[points["value"].notna()]
     if not (measured.groupby(["series", "piece"]).size() > 1).any():
         say(
-            f"{results.path}: no case has two nights or commits. Measure again with "
+            f"{results}: no case has two nights or commits. Measure again with "
             "`harness run --night NAME`, or at another commit."
         )
         raise Exit(ExitCode.NOTHING)

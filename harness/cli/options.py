@@ -2,7 +2,7 @@
 
 An option is told beside the type and default of a parameter: with `live=Option(help="Show it.")`,
 the parameter `live: bool = False` is click's flag `--live`. A group of options is one parameter: of
-the type :class:`Filters`, :class:`Results` or :class:`Output`.
+the type :class:`Filters` or :class:`Output`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from __future__ import annotations
 import enum
 import inspect
 import math
-import os
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -22,7 +20,6 @@ import click
 from harness.cli.lazy import SETTINGS, Command
 from harness.cli.output import Format, Output
 from harness.declare.filters import Filters as Filters
-from harness.errors import UsageError
 from harness.stages.scenarios.registry import SCENARIOS
 
 
@@ -146,20 +143,18 @@ MeasuredTargets = Annotated[
         "(`harness targets` lists all); repeat for several. Without it, wherever this machine can.",
     ),
 ]
-ResultsPath = Annotated[Path | None, Argument(metavar="RESULTS", help="The same as --results.")]
 ResultsTree = Annotated[
     Path,
     Option("--results", "-r", metavar="DIR", help="The results tree.", envvar="HARNESS_RESULTS"),
 ]
 ReadResults = Annotated[
-    Path | None,
+    Path,
     Option(
         "--results",
         "-r",
         metavar="PATH",
-        help="A results tree, or one file of records or rows.  [default: results]",
+        help="A results tree, or one file of records or rows.",
         envvar="HARNESS_RESULTS",
-        show_default=False,
     ),
 ]
 Benchmarks = Annotated[Path, Option("--benchmarks", metavar="DIR", help="The folder of workloads.")]
@@ -215,29 +210,14 @@ MaxSize = Annotated[
 Profile = Annotated[
     Path, Argument(metavar="FOLDER", help="What `harness profile -o FOLDER` wrote.")
 ]
-AsJson = Annotated[bool, Option("--json", hidden=True, help="The same as --format json.")]
-
-
-@dataclass(frozen=True)
-class Results:
-    """Where results are read, said by `--results`, the variable, or the argument of old."""
-
-    path: Path
-
-
-def _results(folder: Path | None, results: Path | None) -> Results:
-    said = results is not None and str(results) != os.environ.get("HARNESS_RESULTS")
-    if said and folder not in (None, results):
-        raise UsageError(f"Two places of results are given, {folder} and {results}: name one.")
-    return Results(folder or results or Path("results"))
 
 
 def _filters(**given: list[str] | None) -> Filters:
     return Filters(**{name: tuple(values or ()) for name, values in given.items()})
 
 
-def _output(format_: Format, output: Path | None, as_json: bool) -> Output:
-    return Output(Format.json if as_json else format_, output)
+def _output(format_: Format, output: Path | None) -> Output:
+    return Output(format_, output)
 
 
 _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
@@ -251,11 +231,9 @@ _GROUPS: Mapping[Any, tuple[Callable[..., Any], dict[str, tuple[Any, Any]]]] = {
             "scenario": (Scenarios, None),
         },
     ),
-    Results: (_results, {"folder": (ResultsPath, None), "results": (ReadResults, None)}),
     Output: (
         _output,
         {
-            "as_json": (AsJson, False),
             "format_": (OutputFormat, Format.table),
             "output": (OutputFile, None),
         },

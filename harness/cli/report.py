@@ -7,7 +7,7 @@ from pathlib import Path
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Option, Results
+from harness.cli.options import Option
 from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
 from harness.frame.against import against_baseline
@@ -27,7 +27,7 @@ from harness.verdicts.error_rates import use_those_of
 )
 def report(
     *,
-    results: Results,
+    results: options.ReadResults = Path("results"),
     output: Path | None = None,
     asv: str = "",
     into: Path | None = None,
@@ -38,7 +38,7 @@ def report(
 
     \b
       harness report                             results/ into report.html
-      harness report RESULTS -o out/report.html  another results tree, or one records file
+      harness report -r DIR -o out/report.html   another results tree, or one records file
       harness report --into .asv/html            beside asv's pages, each linked to the other;
                                                  after `asv publish`, which writes its own anew
       harness report --asv https://host/bench/   with a link to asv's pages elsewhere
@@ -67,15 +67,15 @@ def report(
     use_those_of(Path())
     links = files.asv_links(asv)
     with warnings_said():
-        frame = everything(results.path)
-        comparisons = against_baseline(results.path)
-        passes = compile_times(results.path)
+        frame = everything(results)
+        comparisons = against_baseline(results)
+        passes = compile_times(results)
     if frame.empty:
-        say(f"no results under {results.path}. `harness run` makes some.")
+        say(f"no results under {results}. `harness run` makes some.")
         raise Exit(ExitCode.NOTHING)
     from harness.report import page, sweep  # of the extra `figures`
 
-    rates = sweep.error_rates(results.path, frame)
+    rates = sweep.error_rates(results, frame)
     made = sweep.report(Measured(frame, comparisons, rates, passes), links)
     output = output or Path("report.html")
     size = page.save(made, output)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.options import Filters, Option, Results
+from harness.cli.options import Filters, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose, tables
@@ -35,7 +36,7 @@ Next:  asv publish && asv preview             graphs over commits
 )
 def show(
     *,
-    results: Results,
+    results: options.ReadResults = Path("results"),
     filters: Filters,
     latest: bool = True,
     facts: bool = False,
@@ -53,14 +54,12 @@ def show(
     Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.
     """
     with warnings_said():
-        frame = everything(results.path)  # warns where there is nothing
+        frame = everything(results)  # warns where there is nothing
     if frame.empty:
         raise Exit(ExitCode.NOTHING)
     frame = ordinary(frame)
     if frame.empty:
-        say(
-            f"{results.path} holds comparisons only. `harness baselines {results.path}` shows them."
-        )
+        say(f"{results} holds comparisons only. `harness baselines -r {results}` shows them.")
         raise Exit(ExitCode.NOTHING)
     shown = choose.narrow(choose.rows(frame, filters), (), latest)
     page = _page(shown, facts, calls)

@@ -199,10 +199,7 @@ class Placement(msgspec.Struct):
 def read_placement(results: Path) -> dict[str, str]:
     """Return which class each group of cases stays with, as a results tree has it."""
     try:
-        text = json_file.data(results / "placement.json")
-        if b'"placement"' in text:
-            return json_file.decode(text, Placement).placement
-        return json_file.decode(text, dict[str, str])  # of before 0.2.0
+        return json_file.read(results / "placement.json", Placement).placement
     except FileNotFoundError:
         return {}
     except json_file.DamagedError as error:

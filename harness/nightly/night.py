@@ -261,7 +261,8 @@ class NightRun:
         """Write what a command of this harness makes of all results into the night's folder."""
         log = self.own / f"{command}.log"
         output = ["-o", str(self.own / f"{command}{suffix}")]
-        code = self.runner.harness(command, str(self.project.results), *options, *output, log=log)
+        where = ["-r", str(self.project.results)]
+        code = self.runner.harness(command, *where, *options, *output, log=log)
         if code not in (0, 4):  # 4: nothing to show, such as the history of one night
             return StepOutcome(
                 "failed", f"harness {command} ended with {code}: {last_line(log)}", code

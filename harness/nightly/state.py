@@ -13,7 +13,7 @@ import msgspec
 
 from harness.errors import ExitCode, HarnessError, StoreError, UsageError
 from harness.records import environment, json_file
-from harness.records.files import OWN, own_file, own_names, replaced
+from harness.records.files import OWN, replaced
 from harness.records.json_file import Count, Milliseconds
 from harness.records.store import machine_folder, store_path
 
@@ -196,7 +196,7 @@ class Nights:
 
     def read(self, night: str) -> Night | None:
         """Return a night, or None if there is none of that name."""
-        file = own_file(self.folder, night)
+        file = self.folder / f"{night}{OWN}"
         try:
             found = json_file.read(file, Night)
             if found.night != night or found.machine != self.machine:
@@ -222,7 +222,6 @@ class Nights:
         self.write(".gitignore", IGNORED)
         night.schema = SCHEMA
         json_file.write(self.folder / f"{night.night}{OWN}", night)
-        (self.folder / f"{night.night}.json").unlink(missing_ok=True)  # of before 0.2.0
 
     def write(self, name: str, text: str) -> None:
         """Replace a file in the folder, whole or not at all."""
@@ -232,7 +231,7 @@ class Nights:
     def all(self) -> list[Night]:
         """Return every readable night, oldest first."""
         found = []
-        for name in own_names(self.folder):
+        for name in sorted(file.stem for file in self.folder.glob(f"*{OWN}")):
             with contextlib.suppress(HarnessError):
                 night = self.read(name)
                 if night is not None:

@@ -10,7 +10,7 @@ from harness.errors import ExitCode
 from harness.frame.tables import case_text
 from harness.nightly.state import ENDS, Night, Nights, Verdicts
 from harness.nightly.verdicts import read_rows
-from harness.records.files import OWN, own_file
+from harness.records.files import OWN
 from harness.records.printable import escaped, table_lines
 from harness.records.units import counted, seconds_text
 from harness.verdicts.history.change_points import COLUMNS as CHANGE_COLUMNS
@@ -100,11 +100,7 @@ def _judged(verdicts: Verdicts, own: Path) -> Iterator[str]:
         yield "\n".join(f"- {escaped(line)}" for line in verdicts.programs[:MOST])
     if len(verdicts.programs) > MOST:
         yield f"{len(verdicts.programs) - MOST} more are in `{verdicts.file}`."
-    rows = [
-        row
-        for row in read_rows(own_file(own, Path(verdicts.file).stem))
-        if row.get("verdict") in TOLD
-    ]
+    rows = [row for row in read_rows(own / Path(verdicts.file).name) if row.get("verdict") in TOLD]
     if not rows:
         return
     rows.sort(key=lambda row: (TOLD.index(row["verdict"]), -abs((row.get("ratio") or 1) - 1)))
@@ -125,9 +121,7 @@ def _verdict_line(row: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _changes(night: Night, own: Path) -> Iterator[str]:
-    rows = [
-        row for row in read_rows(own_file(own, "history")) if row.get("machine") == night.machine
-    ]
+    rows = [row for row in read_rows(own / f"history{OWN}") if row.get("machine") == night.machine]
     if not rows:
         return
     rows.sort(key=lambda row: str(row.get("started_at") or ""), reverse=True)

@@ -33,17 +33,6 @@ def is_left(path: Path) -> bool:
         return False
 
 
-def own_file(folder: Path, name: str) -> Path:
-    """Return our JSON file of a name; before 0.2.0 it was called `.json`, and may be so still."""
-    path, old = folder / f"{name}{OWN}", folder / f"{name}.json"
-    return old if old.exists() and not path.exists() else path
-
-
-def own_names(folder: Path) -> list[str]:
-    """Return the names of our JSON files in a folder, sorted."""
-    return sorted({file.stem for end in (OWN, ".json") for file in folder.glob(f"*{end}")})
-
-
 def lines(path: Path) -> Iterator[bytes | None]:
     """Yield the lines of a file that hold anything, ends included; None for one that is too long.
 

@@ -170,7 +170,7 @@ class Record(msgspec.Struct, omit_defaults=True):
     """Digest of what the working tree had changed since the commit; "" for a clean tree."""
     parent: str = ""
     """The process that it was forked from, with others of the sweep; empty where it was started by
-    itself, as all were before 0.2.0."""
+    itself."""
     not_forked: str = ""
     """Why it was started by itself, where others would have been forked."""
     process: str = ""

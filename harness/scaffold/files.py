@@ -141,7 +141,7 @@ def _workflow(template: str, project: Project) -> str:
         benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,
         results=results,
-        shown="" if results == "results" else f" {results}",
+        shown="" if results == "results" else f" -r {results}",
     )
 
 

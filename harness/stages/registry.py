@@ -133,12 +133,12 @@ ALONE_METRICS = frozenset(
 """What asv shows of them."""
 
 ALONE = "+alone"
-"""Ends the version of those metrics, so that asv keeps them apart from what was called so before
-0.2.0, when it was taken in a process that had built the program already."""
+"""Ends the version of those metrics, so that asv keeps them apart from what was called so when it
+was taken in a process that had built the program already."""
 
 
 def used(stage: str) -> str:
-    """Return what frames call a stage of old that was taken in such a used process."""
+    """Return what frames call a stage that was taken in such a used process."""
     return f"used_{stage}"
 
 

@@ -22,7 +22,7 @@ from scipy.stats import binomtest
 from harness.errors import HarnessWarning, UsageError, nearest
 from harness.frame.frame import axes_key, axis_column
 from harness.records import json_file
-from harness.records.files import own_file, own_names
+from harness.records.files import OWN
 from harness.records.json_file import Count, Milliseconds
 from harness.records.project_tables import FILE, table_of
 from harness.records.schema import plain_axes
@@ -136,7 +136,7 @@ class ErrorRates(msgspec.Struct):
     families: dict[str, Rate] = msgspec.field(default_factory=dict)
     """By stage, the pairs of identical arms in which a row of it, or all together, was called."""
     method: int = 1
-    """The :data:`METHOD` that judged; 1 in files of before 0.2.0."""
+    """The :data:`METHOD` that judged; 1 in a file that does not say."""
 
 
 class Setting(NamedTuple):
@@ -181,7 +181,7 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     """
     usable = []
     folder = machine_folder(results, machine) / FOLDER
-    for path in (own_file(folder, name) for name in own_names(folder)):
+    for path in sorted(folder.glob(f"*{OWN}")):
         try:
             rates = read(path)
         except json_file.DamagedError as error:

@@ -34,7 +34,7 @@ LABEL = "index"
 """What the label of a row in its frame is called in a row of a pair."""
 
 _LATER = ("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol")
-"""Columns that frames of before 0.2.0 lack."""
+"""Columns that are used where a frame has them."""
 
 _Rows = dict[tuple[str, ...], Row]
 

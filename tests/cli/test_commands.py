@@ -70,7 +70,7 @@ def test_a_second_run_resumes_says_what_filters_leave_out_and_fresh_measures_ane
 
 
 def test_show_prints_the_stage_table_and_where_to_look_next(measured, command):
-    code, shown, _ = command("show", measured[0], "--select", "Scale", "--calls")
+    code, shown, _ = command("show", "-r", measured[0], "--select", "Scale", "--calls")
     assert code == 0
     assert re.match(r"\w+ takes longest in [12] of 2 cases, most in small.Scale size=", shown)
     assert re.search(r"stage +least +10 % +median +90 % +calls/s +calls", shown)
@@ -83,7 +83,7 @@ def test_show_prints_the_stage_table_and_where_to_look_next(measured, command):
 def test_export_writes_every_row(measured, tmp_path, command):
     results, _ = measured
     output = tmp_path / "deep" / "rows.csv"
-    code, _, said = command("export", results, "-o", output)
+    code, _, said = command("export", "-r", results, "-o", output)
     assert code == 0, said
     frame = load(results, all=True)
     read = pd.read_csv(output)
@@ -95,11 +95,11 @@ def test_export_writes_every_row(measured, tmp_path, command):
 
 def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path, command):
     folder, few = tmp_path / "nights", tmp_path / "few.csv"
-    code, said, _ = command("export", measured[0], "-o", folder, "--where", "effort=2x1")
+    code, said, _ = command("export", "-r", measured[0], "-o", folder, "--where", "effort=2x1")
     assert code == 0
     assert f"{len(load(folder, all=True))} rows written to {folder} (1 file)" in said
     wanted = ("--where", "size=8", "--where", "stage=trace", "--where", "stage=lower")
-    assert command("export", folder, "-o", few, *wanted)[0] == 0
+    assert command("export", "-r", folder, "-o", few, *wanted)[0] == 0
     read = pd.read_csv(few)
     assert (set(read["stage"]), set(read["size"])) == ({"trace", "lower"}, {8})
     for where, to, expected, text in (
@@ -107,12 +107,12 @@ def test_export_makes_a_folder_of_the_rows_that_are_wanted(measured, tmp_path, c
         ("workload=x", few, 4, "No row in"),
         ("stage", few, 2, "expected COLUMN=VALUE, such as stage=compile"),
     ):
-        code, _, said = command("export", measured[0], "-o", to, "--where", where)
+        code, _, said = command("export", "-r", measured[0], "-o", to, "--where", where)
         assert (code, text in said) == (expected, True), said
 
 
 def test_a_refused_stage_is_exit_code_3_and_what_has_other_targets_is_said(tmp_path, command):
-    code, _, said = command("show", tmp_path)
+    code, _, said = command("show", "-r", tmp_path)
     assert (code, "harness run" in said) == (4, True)
     given = ("--effort", "quick", "--results", tmp_path, *TROUBLED)
     code, said, _ = command("run", "Beside", *given)
@@ -167,7 +167,7 @@ def test_targets_begins_with_how_many_can_be_used(name, ends, answer, command, m
         (["run", "Scale", "--case", "size", *TROUBLED], "expected AXIS=VALUE"),
         (["run", "Scale", "--case", "size=9", *TROUBLED], "No case has size=9. The axes and"),
         (["run", "--benchmarks", "nowhere"], "There is no folder of benchmarks at"),
-        (["show", "nowhere"], "There are no results at nowhere"),
+        (["show", "-r", "nowhere"], "There are no results at nowhere"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["run", "--timeout", "-1"], "'--timeout': -1.0 is not in the range x>=0.001."),
         (["run", "--timeout", "soon"], "'--timeout': 'soon' is not a valid number."),
@@ -183,7 +183,7 @@ def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text, comm
 
 
 def test_what_cannot_be_written_is_said(measured, tmp_path, command):
-    code, _, said = command("export", measured[0], "-o", tmp_path / "rows.xlsx")
+    code, _, said = command("export", "-r", measured[0], "-o", tmp_path / "rows.xlsx")
     assert (code, "expected .csv or .parquet" in said) == (2, True)
     (tmp_path / "file").touch()
     results = ("--results", tmp_path / "file", "--effort", "quick")

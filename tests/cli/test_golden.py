@@ -38,7 +38,7 @@ COMMANDS = {
         ("baselines", "-s", "Predict", "--case", "batch=64", "--case", "dtype=float32"),
         ["batch=64, dtype=float32", "205 µs", "baseline faster"],
     ),
-    "history": (("history", "made"), ["family.Work size=8", "1.0 s → 1.3 s"]),
+    "history": (("history", "-r", "made"), ["family.Work size=8", "1.0 s → 1.3 s"]),
     "explain": (
         (*RELEASES, *LOOP, "--stage", "compile", "--explain"),
         ["control_flow.UnrolledLoop", "unroll=16"],

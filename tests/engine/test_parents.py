@@ -165,7 +165,7 @@ def test_a_killed_parent_costs_what_it_was_measuring_and_another_takes_its_place
 def test_a_measuring_process_makes_no_benchmarks_for_asv(tmp_path):
     folder = tmp_path / "benchmarks"
     folder.mkdir()
-    (folder / "__init__.py").write_text("from harness import suite\n\nsuite.install()\n")
+    (folder / "__init__.py").write_text("from harness.asv import suite\n\nsuite.install()\n")
     (folder / "plain.py").write_text(
         "from harness import Workload, spec\n"
         "class Plain(Workload):\n"

@@ -55,7 +55,7 @@ def test_notes_give_reasons_and_the_meaning_of_labels(results):
 
 
 def test_the_command_prints_tables_what_they_mean_and_reasons(command, results):
-    code, out, err = command("baselines", results)
+    code, out, err = command("baselines", "-r", results)
     assert code == 0, err
     answer, _ = out.split("\n", 1)
     assert answer == "XLA is faster in 2 of 4 comparisons, slower in 1; 1 has no ratio."
@@ -68,12 +68,12 @@ def test_the_command_prints_tables_what_they_mean_and_reasons(command, results):
 
 
 def test_the_command_prints_other_formats(command, results):
-    rows = json.loads(command("baselines", results, "--format", "json")[1])
+    rows = json.loads(command("baselines", "-r", results, "--format", "json")[1])
     by = {(row["width"], row["baseline"]): row for row in rows}
     assert by[8, "numpy"]["break_even_cold"] == "never"
     assert by[4096, "fused"]["ratio"] is by[4096, "numpy"]["size"] is None
 
-    of_gelu = ("baselines", results, "--select", "gelu", "--format")
+    of_gelu = ("baselines", "-r", results, "--select", "gelu", "--format")
     (row,) = csv.DictReader(io.StringIO(command(*of_gelu, "csv")[1]))
     assert (row["workload"], row["verdict"]) == ("gelu.Gelu", "XLA faster")
     assert "width" not in row
@@ -91,20 +91,20 @@ def test_a_tree_without_comparisons_is_told_from_a_wrong_call(command, tmp_path)
         ((tmp_path, "--format", "odd"), 2, ""),
         ((tmp_path, "--figure", "x.gif"), 2, ".svg, .png or .html"),
     ):
-        ended, _, err = command("baselines", *words)
+        ended, _, err = command("baselines", "-r", *words)
         assert (ended, said in err) == (code, True)
 
 
 def test_show_tells_of_a_tree_that_holds_comparisons_only(command, tmp_path):
     write(tmp_path, *xla(FAST), *numpy(SLOW))
-    code, _, err = command("show", tmp_path)
+    code, _, err = command("show", "-r", tmp_path)
     assert (code, "harness baselines" in err) == (4, True)
 
 
 def test_show_has_the_facts_on_request(command, tmp_path):
     write(tmp_path, record(0, facts=xla(FAST)[0].facts))
-    assert "launches" not in command("show", tmp_path)[1]
-    assert "120 Mflop" in command("show", tmp_path, "--facts")[1]
+    assert "launches" not in command("show", "-r", tmp_path)[1]
+    assert "120 Mflop" in command("show", "-r", tmp_path, "--facts")[1]
 
 
 def test_ratios_and_roofline_are_drawn_and_without_facts_no_roofline(command, results, tmp_path):
@@ -112,7 +112,7 @@ def test_ratios_and_roofline_are_drawn_and_without_facts_no_roofline(command, re
     from harness.report.sections.against import chart
 
     output = tmp_path / "drawn" / "fusion.svg"
-    assert command("baselines", results, "--figure", output)[0] == 0
+    assert command("baselines", "-r", results, "--figure", output)[0] == 0
     drawn = output.read_text()
     for said in ("width=4096", "XLA faster", "flop / least byte"):
         assert said in drawn

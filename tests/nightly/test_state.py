@@ -46,7 +46,7 @@ def night(name, hours_ago=0.0, code=0, counted=None, **fields):
 
 def verdicts(kind="night", stages_slower=0, **counts):
     return Verdicts(
-        *("installed", "before", kind, False, "", (COMMIT, COMMIT), counts, "v.json"),
+        *("installed", "before", kind, False, "", (COMMIT, COMMIT), counts, "v.json5"),
         slower_stages=stages_slower,
     )
 

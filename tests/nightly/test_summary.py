@@ -36,7 +36,7 @@ def kept(tmp_path, change=None, **fields):
     nights.own("now").mkdir()
     same = {**ROW, "verdict": "same"}
     table = [{**ROW, **(change or {})}, same]
-    (nights.own("now") / "v.json").write_text(json.dumps(table))
+    (nights.own("now") / "v.json5").write_text(json.dumps(table))
     return nights, now
 
 
@@ -71,7 +71,7 @@ def test_a_changed_program_is_told_though_nothing_is_slower(tmp_path):
 
     assert "**fine, another program in 60 cases** (exit code 0)" in text
     assert text.count("HLO instructions\n") == summary.MOST
-    assert "10 more are in `v.json`." in text
+    assert "10 more are in `v.json5`." in text
 
 
 def test_names_from_users_stay_text(tmp_path):

@@ -22,7 +22,7 @@ from tests.verdicts.test_rules import rates_of
 
 
 def store(folder, name, rates):
-    json_file.write(folder / "box" / "aa" / f"{name}.json", rates)
+    json_file.write(folder / "box" / "aa" / f"{name}.json5", rates)
 
 
 def test_those_of_its_effort_and_environment_stand_under_a_comparison(compare, tmp_path):
@@ -60,12 +60,12 @@ def test_those_of_all_workloads_come_first_and_then_the_newest(compare, tmp_path
 
 def test_files_that_cannot_be_used_are_named_and_left_out(tmp_path):
     store(tmp_path, "one", rates_of([], env="e7"))
-    path = tmp_path / "box" / "aa" / "one.json"
+    path = tmp_path / "box" / "aa" / "one.json5"
     text = path.read_text()
     for damaged, said in (
         (text.replace("e7", "e8"), "its checksum is wrong"),
         (text[: text.rindex(',"crc32"')] + "}", "its checksum is missing"),
-        ("{}", r"one\.json are left out"),
+        ("{}", r"one\.json5 are left out"),
     ):
         path.write_text(damaged)
         with pytest.warns(HarnessWarning, match=said):

@@ -74,8 +74,8 @@ def test_a_history_names_the_pass_where_both_ends_of_a_step_know_it(tmp_path, to
     for one in own[::8] if told else own[:8]:
         one.compile_times = times(0.2 if one.night < "2026-11-05" else 0.36)
     write(tmp_path, *own)
-    done = CliRunner().invoke(app, ["history", str(tmp_path), "--format", "json"])
+    done = CliRunner().invoke(app, ["history", "-r", str(tmp_path), "--format", "json"])
     (row,) = json.loads(done.stdout)
     assert row["inside"] == ("+16 % fusion (priority-fusion)" if told else "")
-    page = CliRunner().invoke(app, ["history", str(tmp_path)]).stdout
+    page = CliRunner().invoke(app, ["history", "-r", str(tmp_path)]).stdout
     assert ("inside of the compile: +16 % fusion" in " ".join(page.split())) == told

@@ -291,7 +291,9 @@ def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
         profile = harness.load_profile(tmp_path)
         assert profile.run is None
         assert any(line.startswith("run.json is left out: ") for line in damage(profile))
-    (tmp_path / "run.json").write_bytes(b'{"command":["a"],"begin_ns":1}')  # of before 0.2.0
+    (tmp_path / "run.json").write_bytes(
+        b'{"command":["a"],"begin_ns":1}'
+    )  # of a schema without one
     assert harness.load_profile(tmp_path).run.command == ("a",)
     (tmp_path / "run.json").unlink()
     (tmp_path / "run.json").mkdir()

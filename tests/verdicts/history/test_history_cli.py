@@ -22,7 +22,7 @@ def tree(tmp_path_factory):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["history", *map(str, arguments)])
+    return CliRunner().invoke(app, ["history", "-r", *map(str, arguments)])
 
 
 def test_the_table_says_what_changed_and_where(tree, monkeypatch):
