@@ -89,6 +89,14 @@ class Process:
         return {built.work: built.line.id for built in reversed(self.builds)}
 
     @functools.cached_property
+    def variants(self) -> dict[tuple[object, ...], set[events.Program | None]]:
+        """The programs of the builds that are alike but for constants, by :attr:`Built.alike`."""
+        variants: dict[tuple[object, ...], set[events.Program | None]] = {}
+        for built in self.builds:
+            variants.setdefault(built.alike, set()).add(built.line.program)
+        return variants
+
+    @functools.cached_property
     def unfinished(self) -> tuple[Built, ...]:
         """Builds that were going on when the log was cut off; their numbers are negative."""
         if self.ended is not None:
@@ -160,6 +168,11 @@ class Built:
         line, one = self.line, self.line.program or events.Program()
         work = line.function, one.argument_bytes, one.output_bytes, one.flops
         return work if line.program else ()  # temporary memory depends on constants, too
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What builds have in common whose programs can differ in constants only."""
+        return self.work, self.line.arguments, self.line.settings
 
     @property
     def going_on(self) -> bool:

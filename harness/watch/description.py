@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,9 @@ _Arguments = tuple[str, tuple[Leaf, ...], tuple[Static, ...]]
 _NO_ARGUMENTS: _Arguments = ("", (), ())
 
 _MOST_KEPT = 10_000
+
+MOST_HASHED = 1 << 20
+"""Bytes of an array whose values are hashed."""
 
 
 class FunctionKey(NamedTuple):
@@ -55,6 +59,8 @@ class Description:
     context: dict[str, str] = field(default_factory=dict)
     program: Program | None = None
     derived: int = 0
+    constants: str = ""
+    """A hash of the arrays that the function closes over; empty without any."""
 
 
 class Describer:
@@ -87,6 +93,9 @@ class Describer:
             arguments = link.arguments
         else:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
+        constants = link.constants
+        if build.compiled and (jaxpr if jaxpr is not None else traced) is not None:
+            constants = self._constants(jaxpr if jaxpr is not None else traced)
         build.described = Description(
             function,
             self._number_of(build.function) if build.function is not None else link.object,
@@ -94,7 +103,7 @@ class Describer:
             arguments,
             self._try({}, self._jit, build),
             self._try({}, self._context, build),
-            program_of(build.executable) if build.compiled else None,
+            program_of(build.executable, constants) if build.compiled else None,
             derived,
         )
         # What is not needed any more must not be kept alive.
@@ -127,7 +136,9 @@ class Describer:
     def link_lower(self, visit: JaxVisit, computation: Any) -> None:
         """Attach what a program was lowered for to what JAX made of it."""
         link = visit.link or Description(self.function_of(visit))
-        link = replace(link, arguments=self._arguments(visit), jit=self._jit(visit))
+        constants = self._constants((visit.how or {}).get("jaxpr"))
+        arguments, jit = self._arguments(visit), self._jit(visit)
+        link = replace(link, arguments=arguments, jit=jit, constants=constants)
         self._links[computation] = visit.link = link
         visit.meta = None  # described already
 
@@ -284,6 +295,9 @@ class Describer:
             return context
         return {**context, "mesh": signatures.mesh_text(mesh)}
 
+    def _constants(self, jaxpr: Any) -> str:
+        return self._try("", constants_of, jaxpr, self.objects)
+
     def _try(self, otherwise: _T, make: Callable[..., _T], *arguments: Any) -> _T:
         try:
             return make(*arguments)
@@ -293,7 +307,42 @@ class Describer:
             return otherwise
 
 
-def program_of(executable: Any) -> Program | None:
+def constants_of(jaxpr: Any, objects: Numbers) -> str:
+    """Return a hash of the arrays that a jaxpr and those inside it close over, or nothing.
+
+    Of values up to :data:`MOST_HASHED` bytes, which JAX has on the host since it lowered them; a
+    larger array is the same if it is the same object.
+    """
+    texts: list[object] = []
+    inside, seen = [jaxpr], set()
+    while inside:
+        one = inside.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        values = list(getattr(one, "consts", ()))
+        for equation in getattr(one, "eqns", ()):
+            values += [v.val for v in equation.invars if getattr(v, "val", None) is not None]
+            for value in equation.params.values():
+                several = value if isinstance(value, tuple | list) else (value,)
+                inside += (each for each in several if hasattr(each, "eqns"))
+        texts += (_value(one, objects) for one in values if getattr(one, "shape", ()))
+    return hashlib.blake2b(repr(texts).encode(), digest_size=8).hexdigest() if texts else ""
+
+
+def _value(array: Any, objects: Numbers) -> object:
+    import numpy  # a recorded process has JAX, and so NumPy
+
+    content: object = None
+    if getattr(array, "nbytes", MOST_HASHED) < MOST_HASHED:
+        with contextlib.suppress(Exception):  # a tracer, an array that was deleted, of keys
+            content = hashlib.blake2b(numpy.asarray(array).tobytes(), digest_size=8).digest()
+    if content is None:
+        content = objects.of(array)
+    return array.shape, str(array.dtype), content
+
+
+def program_of(executable: Any, constants: str = "") -> Program | None:
     """Return what an executable says of itself at little cost, None where it says nothing."""
     loaded = getattr(executable, "xla_executable", None)
     if loaded is None:
@@ -314,4 +363,4 @@ def program_of(executable: Any) -> Program | None:
         flops = max(0.0, float(cost.get("flops", 0.0)))
     with contextlib.suppress(Exception):
         fingerprint = loaded.fingerprint.decode("ascii", "replace")
-    return Program(*sizes, flops, fingerprint) if any(sizes) or fingerprint else None
+    return Program(*sizes, flops, fingerprint, constants) if any(sizes) or fingerprint else None

@@ -229,6 +229,8 @@ class Program:
     temp_bytes: int = 0
     flops: float = 0.0
     fingerprint: str = ""
+    constants: str = ""
+    """A hash of the arrays that it closes over, which XLA's fingerprint leaves out."""
 
 
 @struct

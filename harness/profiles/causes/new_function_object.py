@@ -13,10 +13,14 @@ from harness.profiles.model import Built
 from harness.profiles.names import package_of
 from harness.watch.events import Static
 
+PASSED = "and pass what changes in it as an argument"
+
 
 def _function(pair: Pair, item: None) -> Iterable[Change]:
     before, after = (f"object {built.line.object}" for built in pair)
-    changed = pair.old.line.program != pair.new.line.program
+    # One that is jitted once would return the result of the first one's constants for all.
+    several = len(pair.new.process.variants.get(pair.new.alike, ())) > 1
+    changed = pair.old.line.program != pair.new.line.program or several
     yield Change(pair.new.function.name, before, after, "changed" * changed)
 
 
@@ -49,8 +53,11 @@ def _of_jax(built: Built, known: str) -> str:
 def _remedy(built: Built, what: Change) -> str:
     if built.function.origin == "library":
         if built.function.through == FILTER_JIT:
-            return "Apply eqx.filter_jit once, outside the loop or function, and keep the result."
-        return library_remedy(built, package_of(built.function.file))
+            passed = f", {PASSED}" * bool(what.type)
+            return f"Apply eqx.filter_jit once, outside the loop or function{passed}."
+        held = " What it closes over differs: pass that as an argument." * bool(what.type)
+        remedy = library_remedy(built, package_of(built.function.file))
+        return remedy + held if remedy else ""
     if "partial" in built.function.through:
         return (
             "Make the partial and jit it once, outside the loop or function, or pass what it binds "
@@ -62,7 +69,7 @@ def _remedy(built: Built, what: Change) -> str:
             "the instance as an argument (a pytree, or static)."
         )
     jitted = " and jit" * (built.line.kind != "trace")  # as `jax.eval_shape` only traces
-    passed = ", and pass what changes in it as an argument" if what.type or not jitted else ""
+    passed = f", {PASSED}" * bool(what.type or not jitted)
     return f"Define{jitted} it once, outside the loop or function that makes it{passed}."
 
 
