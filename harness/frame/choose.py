@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import pandas as pd
 
 from harness.declare.filters import Filters, is_value, wanted_values
-from harness.errors import UsageError, find_name, match_names
+from harness.errors import HarnessWarning, UsageError, find_name, match_names
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, origin_text
 from harness.records.schema import Record
 from harness.stages.registry import names
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _OF_ALL_RECORDS = ("machine", "commit", "env", "night", "workload", "version")
 """Text that every record of a case has, even that of a process which could not find the case."""
@@ -229,8 +233,39 @@ _NARROWER: tuple[tuple[str, set[str], Callable[[pd.DataFrame], pd.DataFrame]], .
 )
 """What a first look leaves out: in words, the columns that tell it, and how."""
 
-LOOKS_AT = sorted({"machine", "stage", "workload", "value"}.union(*(one[1] for one in _NARROWER)))
-"""Columns that :func:`first_look` reads."""
+LEFT_OUT = "left_out"
+"""What `frame.attrs` calls that which a first look leaves out."""
+
+
+def takes_frame(function: _Function) -> _Function:
+    """Have a function on a frame refuse lists that became text, and name what a first look lacks.
+
+    Where the frame is a first look, errors and empty answers say what it leaves out.
+    """
+
+    @functools.wraps(function)
+    def taking(*args: Any, **named: Any) -> Any:
+        frame = args[0] if args else named.get("frame")
+        if not isinstance(frame, pd.DataFrame):
+            return function(*args, **named)
+        for name in LISTS:
+            if name in frame.columns and len(frame) and not isinstance(frame[name].iloc[0], list):
+                raise UsageError(
+                    f"The column {name!r} holds {frame[name].iloc[0]!r}, expected a list. Take a "
+                    "frame from harness.load(...): it also reads a .parquet file that "
+                    "`harness export` wrote."
+                )
+        left_out = frame.attrs.get(LEFT_OUT)
+        hint = f"The frame is a first look, without {left_out}: see harness.load(all=True)."
+        try:
+            answer = function(*args, **named)
+        except UsageError as error:
+            raise (UsageError(f"{error} {hint}") if left_out else error) from None
+        if left_out and answer.empty:
+            warnings.warn(hint, HarnessWarning, stacklevel=2)
+        return answer
+
+    return cast(_Function, taking)
 
 
 def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:

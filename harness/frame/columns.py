@@ -33,12 +33,11 @@ DTYPES = {
     MOMENT: "datetime64[ms, UTC]",
     NUMBER: "float64",
     COUNT: "int64",
-    NUMBERS: "str",
-    TEXTS: "str",
-    JSON: "str",
+    NUMBERS: "object",
+    TEXTS: "object",
+    JSON: "object",
 }
-"""What pandas calls the type of each kind. Numbers are NaN where nobody knows them; lists and
-objects are JSON text, with null for NaN."""
+"""What pandas calls the type of each kind. Numbers are NaN where nobody knows them."""
 
 
 class Field(NamedTuple):
@@ -179,7 +178,7 @@ AXES = "axes"
 """The column with the axes of each row as JSON, and so with the names of the columns of axes."""
 
 LISTS = tuple(name for name, kind in COLUMNS.items() if kind in (NUMBERS, TEXTS))
-"""Columns that hold a list in each row: as JSON text, inside the house as a list."""
+"""Columns that hold a list in each row."""
 
 
 def objects(values: Iterable[Any]) -> np.ndarray[Any, Any]:
@@ -258,8 +257,8 @@ def table() -> str:
     """Return the columns as a Markdown table."""
     lines = ["| column | dtype | unit | meaning |", "|---|---|---|---|"]
     for name, kind, unit, meaning in SCHEMA:
-        held = {NUMBERS: "JSON list: ", TEXTS: "JSON list: "}
-        said = held.get(kind, "JSON: " if kind == JSON else "") + meaning
+        held = {NUMBERS: "list: ", TEXTS: "list: ", JSON: "JSON text: "}
+        said = held.get(kind, "") + meaning
         lines.append(f"| `{name}` | {DTYPES[kind]} | {unit} | {said} |")
     return "\n".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Write a frame to a file that other programs read, or to a folder that many nights fit into."""
+"""Write a frame to a file that other programs read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.frame import ORIGIN
-from harness.frame.typed import plain
+from harness.frame.columns import LISTS
 from harness.records.files import replaced
-from harness.records.store import is_tree
 
 
 def parquet(what: str) -> ModuleType:
@@ -30,48 +29,28 @@ def parquet(what: str) -> ModuleType:
     return importlib.import_module("harness.frame.parquet")
 
 
-def is_dataset(output: Path, partition: bool) -> bool:
-    """Return whether rows go to a folder: told so, or its name has no ending, or it is one."""
-    return partition or output.is_dir() or not output.suffix
+def _text(cell: list[object]) -> str:
+    return msgspec.json.encode(cell).decode()
 
 
-def write(frame: pd.DataFrame, output: Path, *, partition: bool = False) -> int:
-    """Write `frame` as CSV or Parquet, as the name's ending says, or as a folder of Parquet files.
+def write(frame: pd.DataFrame, output: Path) -> None:
+    """Write `frame` as CSV or Parquet, as the name's ending says: whole, or not at all.
 
-    A file is written whole, or not at all. CSV holds lists as JSON, with null for NaN. A folder
-    gets a file per origin (:data:`harness.frame.frame.ORIGIN`); its other files stay as they are.
-
-    Returns:
-        How many files were written.
+    CSV holds lists as JSON, with null for NaN; Parquet holds lists.
 
     Raises:
-        UsageError: the ending is neither `.csv` nor `.parquet`, a file stands where the folder
-            would, or pyarrow is not installed.
-        StoreError: the file cannot be written; those of a folder that were written are whole.
+        UsageError: the ending is neither `.csv` nor `.parquet`, or pyarrow is not installed.
+        StoreError: the file cannot be written.
     """
-    if is_dataset(output, partition):
-        if output.is_file():
-            raise UsageError(f"{output} is a file; a dataset is a folder. Choose another --output.")
-        if is_tree(output):
-            raise UsageError(f"{output} is a results tree. Choose another folder with --output.")
-        written = parquet(f"{output}: a folder of Parquet files")
-        groups = frame.groupby(ORIGIN, sort=False, dropna=False)
-        for origin, rows in groups:
-            file = written.place(dict(zip(ORIGIN, map(str, origin), strict=True)))
-            rows = rows.sort_values("workload", kind="stable")
-            with replaced(output / file, "wb") as handle:
-                written.write(rows, handle)
-        return groups.ngroups
     if output.suffix == ".parquet":
         written = parquet(f"{output}: Parquet")
         with replaced(output, "wb") as handle:
-            written.write(frame, handle, with_axes=True)
+            written.write(frame, handle)
     elif output.suffix == ".csv":
         with replaced(output) as handle:
-            plain(frame).to_csv(handle, index=False)
+            texts = {name: frame[name].map(_text) for name in LISTS}
+            frame.assign(**texts).to_csv(handle, index=False)
     else:
         raise UsageError(
-            f"{output} ends in {output.suffix!r}; expected .csv or .parquet, or a folder's name "
-            "without ending."
+            f"--output {output}: expected a name that ends in .csv or .parquet, such as rows.csv."
         )
-    return 1

@@ -13,6 +13,7 @@ from harness.frame.columns import (
     AXES,
     COLUMNS,
     COUNT,
+    JSON,
     MOMENT,
     NUMBER,
     TEXT,
@@ -147,7 +148,7 @@ def to_frame(
     """
     named = [{axis_column(axis): value for axis, value in own.items()} for own in axes]
     data = {name: series(kind, columns[name]) for name, kind in COLUMNS.items() if name != AXES}
-    data[AXES] = series(TEXT, objects(map(encode_axes, named))[case])
+    data[AXES] = series(JSON, objects(map(encode_axes, named))[case])
     return pd.DataFrame(data | axis_values(named, case))
 
 

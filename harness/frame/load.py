@@ -13,15 +13,13 @@ import pandas as pd
 
 from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results
-from harness.frame.choose import LOOKS_AT, Where, choose_columns, first_look
+from harness.frame.choose import LEFT_OUT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
 from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
-from harness.frame.typed import LEFT_OUT, plain, typed
 from harness.program.collector import gc_off
 from harness.records.schema import Damage, Problems, Record, read_file
-from harness.records.store import is_tree
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
 
@@ -37,12 +35,12 @@ def load(
     """Return a frame with one row per case and stage: what was measured last, or everything.
 
     Rows come from records; asv's own result files are read for what no record covers: the results
-    of a foreign suite, or of one whose records were not kept. From what `harness export` wrote as
-    Parquet come the same rows, and only those that are asked for are read.
+    of a foreign suite, or of one whose records were not kept. A Parquet file that `harness export`
+    wrote gives the same rows.
 
     Args:
         path: a results tree, one machine's folder in it, one file of records or of asv's, or a
-            Parquet file or folder that `harness export` wrote.
+            Parquet file that `harness export` wrote.
         all: everything. Without it, a first look, in which medians can be taken and pivots made:
             of each machine the newest commit and environment, without comparisons with baselines,
             skipped cases, and targets that were compiled for and not run.
@@ -55,23 +53,21 @@ def load(
 
     Returns:
         The columns of :data:`harness.frame.columns.SCHEMA`, whose types, units and meanings stand
-        in docs/frame.md, then those of axes, missing for workloads without them: one per axis, of
-        one type; where workloads give an axis numbers and texts, the texts are in `AXIS_text`.
+        in docs/frame.md, then one per axis, of Python's objects: as the workload has them, NaN for
+        workloads without the axis.
 
         Warns where a machine's name stands for unlike machines (:mod:`harness.frame.differences`).
 
     Raises:
         UsageError: there is no such path or column, or a value is none that the column can have.
-        StoreError: a Parquet file that is needed is damaged, foreign or of another version.
+        StoreError: a Parquet file is damaged, or was not written by this version.
     """
     if isinstance(columns, str):
         raise UsageError(f"columns={columns!r}: expected a list of names, such as [{columns!r}].")
-    needed = columns if all or columns is None else [*columns, *LOOKS_AT]
-    frame = _frame(Path(path), Where(where), needed, problems)
+    frame = _frame(Path(path), Where(where), problems)
     left_out = ""
     if not all:
         frame, left_out = first_look(frame, where or {})
-    frame = plain(frame)
     if columns is not None:
         frame = choose_columns(frame, columns)
     if left_out:
@@ -82,21 +78,16 @@ def load(
 def everything(
     path: str | os.PathLike[str], *, where: Mapping[str, Any] | None = None
 ) -> pd.DataFrame:
-    """Return all rows as the house has them: lists as lists, axes as Python's objects."""
-    return typed(_frame(Path(path), Where(where)))
+    """Return all rows, as :func:`load` does with `all=True`."""
+    return _frame(Path(path), Where(where))
 
 
-def _frame(
-    path: Path,
-    conditions: Where,
-    columns: Sequence[str] | None = None,
-    problems: Problems | None = None,
-) -> pd.DataFrame:
+def _frame(path: Path, conditions: Where, problems: Problems | None = None) -> pd.DataFrame:
     found = Problems()
     _check_there(path)
     with gc_off():  # it would go through all rows again and again, which hold no cycles
-        if _is_parquet(path):
-            frame: pd.DataFrame = parquet(f"{path}: Parquet").read(path, conditions, columns)
+        if path.is_file() and path.suffix == ".parquet":
+            frame: pd.DataFrame = conditions.of(parquet(f"{path}: Parquet").read(path))
         else:
             frame = conditions.of(_read(*_sources(path), conditions, found))
     warn_of_shared_names(frame, path)
@@ -178,14 +169,6 @@ def damage(path: Path) -> tuple[int, list[Damage]]:
             pass
     asv_results.read(of_asv, (), problems)
     return len(of_records) + len(of_asv), problems.files
-
-
-def _is_parquet(path: Path) -> bool:
-    """Return whether `path` is a Parquet file, or a folder that `harness export` wrote."""
-    if path.is_file():
-        return path.suffix == ".parquet"
-    kinds = ("machine=*", "night=*", "*.parquet")
-    return not is_tree(path) and any(any(path.glob(kind)) for kind in kinds)
 
 
 def _sources(path: Path) -> tuple[list[Path], list[Path]]:

@@ -15,7 +15,6 @@ from harness.engine.sweep import sweep as measure
 from harness.engine.sweep import sweep_elsewhere
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
-from harness.frame.typed import plain
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
 from harness.watch.temporary import temporary_folder
@@ -109,7 +108,7 @@ def sweep(
             outcome = sweep_elsewhere(
                 executor, chosen, context, options, on_progress, _warn, each_machine
             )
-    return plain(frame_of(outcome.records))
+    return frame_of(outcome.records)
 
 
 def _warn(note: str) -> None:

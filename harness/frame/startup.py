@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from harness.frame.cases import about, by_stage, case_columns, check, free_names, keys, measured
+from harness.frame.choose import takes_frame
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
-from harness.frame.typed import takes_frame
 from harness.stages.registry import PROCESS_STAGES, STAGES, names, used
 
 ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))

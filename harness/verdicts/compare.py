@@ -11,7 +11,7 @@ import pandas as pd
 
 from harness.declare.filters import Filters
 from harness.frame import choose
-from harness.frame.typed import takes_frame
+from harness.frame.choose import takes_frame
 from harness.records.git import top_of
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm

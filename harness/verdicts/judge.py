@@ -11,7 +11,6 @@ import pandas as pd
 
 from harness.frame.differences import ARROW
 from harness.frame.frame import axis_column, with_axes
-from harness.frame.typed import plain, typed
 from harness.verdicts import rules, statistics
 from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
@@ -84,11 +83,10 @@ def compare_arms(
         UsageError: `a` or `b` lacks columns that every frame has.
     """
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
-    ours = typed(a), typed(b)
-    frame = verdicts_on(pair(*ours, on), scatter, interleaved, on=on)
+    frame = verdicts_on(pair(a, b, on), scatter, interleaved, on=on)
     if stages:
         frame = frame[frame["stage"].isin(stages)].reset_index(drop=True)
-    return frame if ours[0] is a and ours[1] is b else plain(frame)
+    return frame
 
 
 def verdicts_on(

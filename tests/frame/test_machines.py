@@ -126,9 +126,9 @@ def test_a_name_that_unlike_machines_share_is_warned_of(tmp_path):
     with pytest.warns(HarnessWarning, match=r"share the name 'box' \(cores 2 → 64\)") as caught:
         frame = everything(tmp_path)
     assert "HARNESS_MACHINE, or --machine" in str(caught[0].message)
-    export.write(frame, tmp_path / "parquet")
+    export.write(frame, tmp_path / "rows.parquet")
     with pytest.warns(HarnessWarning, match="share the name 'box'"):
-        everything(tmp_path / "parquet")
+        everything(tmp_path / "rows.parquet")
 
 
 def test_a_pool_of_alike_machines_may_share_a_name(tmp_path):

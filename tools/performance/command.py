@@ -23,25 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
 HARNESS = [sys.executable, "-m", "harness"]
 
-READERS = {
-    "harness": (
-        "from harness.frame.load import load",
-        "load(folder, all=True, where={'workload': chosen} if chosen else None)",
-    ),
-    "pandas": (
-        "import pandas, pyarrow.dataset",
-        "pandas.read_parquet(folder, filters=[('workload', '=', chosen)])",
-    ),
-}
-"""Who reads a folder: what it imports, and what it evaluates."""
-
 _LOAD = """
 import resource, sys, time
-_, folder, chosen, target, imports, reading = sys.argv
+_, folder, target = sys.argv
 begin = time.perf_counter()
-exec(imports)
+from harness.frame.load import load
 imported, cpu = time.perf_counter(), time.process_time()
-frame = eval(reading)
+frame = load(folder, all=True)
 load_s, cpu_s = time.perf_counter() - imported, time.process_time() - cpu
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 if sys.platform != "darwin":  # where that also counts what the parent held before exec
@@ -160,7 +148,7 @@ def swept(
         return sweep(chosen, context, Options(sampling.effort(effort), **options))
 
 
-def loaded(folder: Path, target: str, workload: str = "", reader: str = "harness") -> str:
-    """Return in lines what a fresh process needs to load a folder, or one workload of it."""
-    command = [sys.executable, "-c", _LOAD, folder, workload, target, *READERS[reader]]
+def loaded(folder: Path, target: str) -> str:
+    """Return in lines what a fresh process needs to load a folder."""
+    command = [sys.executable, "-c", _LOAD, folder, target]
     return took(command).out.rstrip()

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from harness.frame.choose import takes_frame
 from harness.frame.differences import difference, environment_difference, facts_difference, hardware
 from harness.frame.frame import axis_columns, with_axes
-from harness.frame.typed import takes_frame
 from harness.stages import compile
 from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof

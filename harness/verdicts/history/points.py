@@ -18,10 +18,10 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.cases import keys
+from harness.frame.choose import takes_frame
 from harness.frame.columns import NO_MOMENT
 from harness.frame.differences import numbers
 from harness.frame.frame import ORIGIN, axis_columns, with_axes
-from harness.frame.typed import takes_frame
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.pairs import CASE, comparable_rows
