@@ -182,7 +182,7 @@ def test_wrong_usage_is_exit_code_2_with_what_was_expected(arguments, text, comm
 
 
 def test_what_cannot_be_written_is_said(measured, tmp_path, command):
-    code, _, said = command("export", measured[0], "-o", tmp_path / "rows.xlsx")
+    code, _, said = command("export", "-r", measured[0], "-o", tmp_path / "rows.xlsx")
     assert (code, "ends in .csv or .parquet" in said) == (2, True)
     (tmp_path / "file").touch()
     results = ("--results", tmp_path / "file", "--effort", "quick")

@@ -70,7 +70,7 @@ def assert_same(one, two):
     assert set(one.columns) == set(two.columns)
     one, two = (
         # Lists with NaN are not equal, not even to themselves.
-        frame.assign(**{name: frame[name].map(repr) for name in LISTS})
+        frame.assign(**{name: frame[name].map(repr) for name in LISTS if name in frame})
         .assign(text=list(map(repr, frame.to_dict("records"))))
         .sort_values("text", ignore_index=True)
         for frame in (one, two[one.columns])
