@@ -62,6 +62,7 @@ def expected(jobs: Iterable[Job], folder: Path, is_least: bool) -> Expected:
 class _Written(msgspec.Struct):
     """What of a record tells how long its process took."""
 
+    key: str
     replicate: str
     workload: str
     protocol: str
@@ -84,8 +85,8 @@ def _of_file(file: Path) -> dict[Kind, list[float]]:
 
     Processes come one after the other: each lasts until the next begins.
     """
-    began: defaultdict[str, defaultdict[int, Counter[Kind]]]
-    began = defaultdict(lambda: defaultdict(Counter))
+    began: defaultdict[str, defaultdict[int, defaultdict[Kind, set[str]]]]
+    began = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
     try:
         for line in lines(file):
             try:
@@ -93,13 +94,16 @@ def _of_file(file: Path) -> dict[Kind, list[float]]:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
             kind = one.replicate.rpartition("#")[0], one.protocol
-            began[one.sweep][one.started_at_ms][kind] += one.workload not in INSTRUMENTS
+            # A record is written again when something is added to it, and counts once.
+            own = () if one.workload in INSTRUMENTS else (one.key,)
+            began[one.sweep][one.started_at_ms][kind].update(own)
     except OSError:
         return {}
     found: defaultdict[Kind, list[float]] = defaultdict(list)
     for processes in began.values():
         for start, end in pairwise(sorted(processes)):
             records = processes[start]
+            number = sum(map(len, records.values()))
             for kind in records:
-                found[kind].append((end - start) / 1e3 / max(records.total(), 1))
+                found[kind].append((end - start) / 1e3 / max(number, 1))
     return found

@@ -129,7 +129,7 @@ def test_a_real_program(tmp_path):
             jitted(jnp.zeros(size))
     functions = real.frame("functions").set_index("function")
     held(functions.loc["double"], compiles=2, origin="program")
-    assert 0 < functions.loc["double", "compile_s"] < 20
+    assert functions.loc["double", "compile_s"] > 0
     time = real.frame("time")
     run = time[time.scope == "run"].set_index("part")["seconds"]
     assert (run >= 0).all()

@@ -99,7 +99,8 @@ def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
     )
     table = cache_effectiveness(frame)
     assert list(table["size"]) == [8]
-    assert table["relative_warm"].between(0, 2, inclusive="neither").all()
+    ratio = table["first_call_warm_s"] / table["first_call_cold_s"]
+    assert table["relative_warm"].equals(ratio)
     assert (table["entry_bytes"] > 100).all()
     assert table["saved_s"].equals(table["compile_s"] - table["load_s"])
 
@@ -107,7 +108,7 @@ def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
 def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outcome):
     for record in calls(outcome, "Littering"):
         samples = record.stages["first_call"]
-        assert 5e6 < samples.collected_ns[0] < samples.samples_ns[0]
+        assert 0 < samples.collected_ns[0] < samples.samples_ns[0]  # a part of it
     frame = frame_of(calls(outcome, "Littering"))
     rows = frame[frame["stage"] == "first_call"]
     share = (rows["collected_s"] / rows["value"]).median()

@@ -250,7 +250,7 @@ def test_visits_that_build_nothing_are_counted():
     assert found.builds == ()
     (visits,) = lines(found, events.Visits)
     assert visits.count == 50
-    assert 0 < visits.seconds < 60
+    assert visits.seconds > 0
 
 
 def test_cleared_caches_are_noted_with_their_place():

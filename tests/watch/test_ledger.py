@@ -63,15 +63,19 @@ with ledger(book) as found:
     compile_as("over_cap")
     set(compilation_cache_max_size=10**9, compilation_cache_dir=folder + "-capped")
     compile_as("capped")
-    held = threading.Event()
+    held, asked = threading.Event(), threading.Event()
     def hold():
         with filelock.FileLock(folder + "-capped/.lockfile"):
             held.set()
-            time.sleep(0.5)
+            asked.wait()
+            time.sleep(0.2)
     holder = threading.Thread(target=hold)
     holder.start()
     held.wait()
+    acquire = filelock.FileLock._acquire
+    filelock.FileLock._acquire = lambda lock: asked.set() or acquire(lock)
     compile_as("locked")
+    filelock.FileLock._acquire = acquire
     holder.join()
     set(compilation_cache_max_size=-1, enable_compilation_cache=False)
     compile_as("disabled")
@@ -129,10 +133,10 @@ def test_a_write_and_then_a_hit_carry_their_bytes_and_seconds(reasons):
     written, hit = reasons["written"]
     assert (written.outcome, hit.outcome) == ("written", "hit")
     assert written.bytes_out == written.entry_bytes == hit.bytes_in > 0
-    assert written.compile_s > hit.load_s > 0
+    assert min(written.compile_s, hit.load_s) > 0
     assert hit.compile_s is None
-    assert hit.stored_compile_s == 0
-    assert hit.jax_saved_s < 0  # JAX stored whole seconds of a compile that took less than one
+    assert hit.stored_compile_s == int(written.compile_s)  # JAX stores whole seconds
+    assert hit.jax_saved_s == pytest.approx(hit.stored_compile_s - hit.load_s, abs=0.1)
     assert written.compile_s <= written.request_s
 
 
@@ -155,7 +159,9 @@ def test_a_torn_entry_is_a_read_error_and_stays_in_the_place(reasons):
 def test_the_wait_for_the_lock_of_a_capped_cache_is_in_the_event(reasons):
     [free], [locked] = reasons["capped"], reasons["locked"]
     assert free.outcome == locked.outcome == "written"
-    assert 0 < free.lock_wait_s < locked.lock_wait_s < locked.load_s + locked.write_s
+    assert 0 < free.lock_wait_s < free.load_s + free.write_s
+    # Another holds it for 0.2 s from when it is asked for.
+    assert 0.2 <= locked.lock_wait_s < locked.load_s + locked.write_s
     assert reasons["over_cap"][0].lock_wait_s > 0
     assert reasons["written"][0].lock_wait_s == 0  # without a cap there is no lock
 
@@ -202,6 +208,7 @@ def test_the_captured_components_give_jaxs_key_and_rates_are_shown_by_both_numbe
 
 def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     written, hit = reasons["written"]
+    hit = dataclasses.replace(hit, stored_compile_s=0)
     alone = summarize([hit])
     assert (alone.saved_s, alone.hits_without_cold) == (0, 1)
     assert alone.by_seconds.value is None
@@ -213,7 +220,8 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(lines_of(mixed))
     silent = dataclasses.replace(hit, stored_compile_s=None)
     assert "unknown, 0.0% or more" in "\n".join(lines_of(summarize([silent])))
-    assert summarize([hit], earlier=[written]).saved_s > 0
+    saved_s = pytest.approx(written.compile_s - hit.load_s)
+    assert summarize([hit], earlier=[written]).saved_s == saved_s
 
 
 @pytest.fixture
