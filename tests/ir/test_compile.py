@@ -313,6 +313,7 @@ def test_a_jitted_object_without_a_trace_of_its_own_has_a_jaxpr_and_remedies(com
     assert remedy["saved_s"] is not None
 
 
+@pytest.mark.nightly
 def test_a_remedy_that_comes_to_no_end_stays_untried_and_loses_nothing(tmp_path):
     (tmp_path / "endless.py").write_text(ENDLESS)
     options = "--benchmarks", str(tmp_path), "--format", "json"
@@ -375,6 +376,7 @@ def test_an_axis_that_says_nothing_is_one_clear_error(harness, arguments, says):
     assert says in err
 
 
+@pytest.mark.nightly
 def test_a_large_constant_is_tried_as_an_argument(harness):
     code, out, _ = harness("Constant", "--format", "json")
     assert code == 0

@@ -68,6 +68,7 @@ def test_layers_are_rolled_into_scans_with_the_same_results(function):
     assert len(named) < 0.5 * len(primitives(function, X, layers))
 
 
+@pytest.mark.nightly
 def test_layers_in_a_function_that_is_called_are_rolled_as_well():
     called = jax.jit(forward)
 
@@ -114,6 +115,7 @@ def test_the_last_turn_is_given_alone_and_all_turns_as_one_array():
         assert [one.shape for one in jax.eval_shape(program, *shapes)] == [size]
 
 
+@pytest.mark.nightly
 def test_a_loop_over_what_the_program_has_split_is_rolled():
     def function(key, x):
         for own in jax.random.split(key, 12):

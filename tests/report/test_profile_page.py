@@ -107,6 +107,7 @@ def test_a_profile_without_builds_makes_a_page():
     assert "harness profile -- python PROGRAM" in page
 
 
+@pytest.mark.nightly
 def test_the_page_stays_small():
     report = profile_report(synthetic.profile(builds=2_500, hostile=False))
     assert len(render(report).encode()) < 3_000_000

@@ -154,6 +154,7 @@ def test_a_second_run_measures_only_what_is_not_there(both):
     assert {one.replicate[-2:] for one in apart(again)} == {"#0", "#1", "#2"}
 
 
+@pytest.mark.nightly
 def test_a_case_that_takes_long_apart_gets_fewer_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(state, "APART_S", 0.001)
     outcome = sweep([Scale], tmp_path, "2x1", compute=True, first_calls=3)
@@ -174,6 +175,7 @@ def test_a_case_that_compiles_long_is_visited_once_in_a_process(monkeypatch, pro
     assert run.passes == len(case.samples["compile"].samples_ns) == visits
 
 
+@pytest.mark.nightly
 def test_extra_work_is_put_into_its_calls_and_marked(both, tmp_path):
     shutil.copytree(both[0], tmp_path, dirs_exist_ok=True)
     cases = [Case({"size": size}, "forward", "cpu").id for size in (8, 16)]

@@ -145,6 +145,7 @@ def test_asv_takes_raw_seconds_and_we_take_the_drift_of_the_machine_off():
     assert noise.ratios == [pytest.approx(1.0)]
 
 
+@pytest.mark.nightly
 def test_a_slow_down_is_judged_among_rows_of_which_it_is_taken_back():
     sizes = range(8, 48)
     same = arm({size: steady(1.0) for size in sizes})

@@ -260,6 +260,7 @@ def test_axes_of_any_type_tell_series_apart():
     assert [row["a"] for row in changes(records)] == [(1, 2)]
 
 
+@pytest.mark.nightly
 def test_many_series_have_the_injected_changes_and_no_other():
     frame = synthetic_frame(60, 24, noise=0.02, step=1.6, stepped=0.2)
     found = harness.history(frame)

@@ -34,6 +34,7 @@ def test_steps_are_found_where_they_were_put(factor):
     assert starts(values) == [20, 28]
 
 
+@pytest.mark.nightly
 def test_the_rate_of_change_points_in_pure_noise():
     """On 300 series each: none from 15 points on, at most 3 % where the history is shortest."""
     rates = {

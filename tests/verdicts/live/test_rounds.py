@@ -143,6 +143,7 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
         run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(1, []))
 
 
+@pytest.mark.nightly
 def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project):
     benchmarks, results = project / "benchmarks", project / "results"
     whole = (benchmarks / "scale.py").read_text().partition("\n\nclass Other")[0]
