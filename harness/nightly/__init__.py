@@ -1,1 +1,1 @@
-"""A whole night on one machine: environments, measuring, verdicts, summary; restartable."""
+"""A night: run the benchmarks in each given environment, compare with the night before, report."""

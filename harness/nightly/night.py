@@ -1,275 +1,291 @@
-"""A night, step by step; what is done is kept, so that it can be killed and run again."""
+"""A night on one machine: measure in each environment, compare with the last good night, report.
+
+A night that was killed measures what its records lack; there is no other state. A finished night
+leaves a summary, by which later nights find what to compare with.
+"""
 
 from __future__ import annotations
 
-import functools
-import re
+import contextlib
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib import util
+from pathlib import Path
+
+import msgspec
 
 from harness import __version__
-from harness.asv.project import AsvProject, know_machine
-from harness.declare import discovery
-from harness.declare.workload import name_of
-from harness.engine.lock import measuring
-from harness.errors import HarnessError, StoreError, UsageError
-from harness.nightly import environments, summary, verdicts
-from harness.nightly.environments import EnvironmentFailed, Recipe, Runner, last_line
-from harness.nightly.state import SCHEMA, Environment, Night, Nights, StepOutcome
-from harness.records import json_file
+from harness.engine.child import Child
+from harness.errors import ExitCode, HarnessError, UsageError
+from harness.frame.load import everything
+from harness.records import environment, json_file
 from harness.records.files import OWN
-from harness.records.units import seconds_text
-from harness.stages import sampling
-from harness.verdicts.error_rates import ErrorRates
+from harness.records.git import commit_of
+from harness.records.json_file import Milliseconds
+from harness.records.schema import INSTRUMENTS, Problems, Record, read_file
+from harness.records.store import machine_folder, store_path
+from harness.verdicts.arms import Arm
+from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.summary import exit_code
 
-OPTIONAL = ("probe", "verdicts", "history", "report")
-"""Steps that can be left out."""
+SCHEMA = 3
+"""Version of the layout of :class:`Summary`."""
 
-ASV_SOME_FAILED = 2
+YOUNG_MS = 24 * 3600 * 1000
+"""A night without a summary is continued for so long without being named."""
 
-NOISY = 0.05
-"""A night is noisy if more than one row, and more than this share of rows, of identical arms was
-called different."""
+MOST_FAILURES = 20
+"""So many failed rows of an environment are listed; the records hold all of them."""
 
-_ADDRESS = re.compile(r"\w+://\S+")
-_FOLDERS = re.compile(r"(?<![\w.:/-])/(?:[^/\s'\"]+/)+")
+IGNORED = "*.log\n*.html\n.*.part\n"
+"""What of the nights stays out of git: large, or of this machine only."""
+
+_LOOK = """
+import importlib.metadata as m, importlib.util as u, sys
+missing = [name for name in ("harness", "jax", "jaxlib") if not u.find_spec(name)]
+if missing:
+    sys.exit(f"{', '.join(missing)} cannot be imported there")
+import harness
+print(harness.__version__, f"{sys.version_info[0]}.{sys.version_info[1]}", m.version("jax"))
+"""
 
 
-class NightRun:
-    """One night on one machine, from its beginning or from where it was left."""
+class UnusableEnvironmentError(HarnessError):
+    """An environment cannot be measured in."""
 
-    def __init__(
-        self,
-        project: AsvProject,
-        recipe: Recipe,
-        say: Callable[[str], None],
-        *,
-        machine: str,
-        night: str | None,
-        jax: list[str],
-        effort: str,
-        bench: list[str],
-        probe: str,
-        without: list[str],
-    ) -> None:
-        """Begin a night, or go on with what it was begun with, whatever it is called with later.
+    exit_code = ExitCode.UNUSABLE
 
-        `jax` names environments, none for what this machine can have; `bench` are regular
-        expressions of asv's `--bench`, and `probe` one of the workloads of the A/A probe.
-        """
-        sampling.effort(effort)
-        for step in without:
-            if step not in OPTIONAL:
-                raise UsageError(
-                    f"{step!r} is no step that can be left out: expected one of "
-                    f"{', '.join(OPTIONAL)}."
-                )
-        if not project.commit:
-            raise UsageError(
-                f"Results are filed under a commit, and {project.repo} has none yet: commit first."
-            )
-        if not re.fullmatch(r"[^/\\\s.][^/\\\s]*", machine):
-            raise UsageError(
-                f"{machine!r} is no name for a machine: it names a folder of the results."
-            )
-        self.project, self.recipe, self.say, self.probe = project, recipe, say, probe
-        self.nights = Nights(project.results, machine)
-        self.name = self.nights.choose(night, project.commit)
-        self.own = self.nights.own(self.name)
-        if begun := self.nights.read(self.name):
-            self.night = begun
-            return
-        asked = jax or environments.by_default(recipe)
-        self.night = Night(
-            schema=SCHEMA,
-            night=self.name,
-            machine=machine,
-            commit=project.commit,
-            effort=effort,
-            bench=bench,
-            asked=asked,
-            without=without,
-            started_at_ms=int(time.time() * 1000),
-            harness=__version__,
-            environments=[Environment(name) for name in asked],
+
+class Failure(msgspec.Struct):
+    """A row without a value, or one that the last good night had and this one lacks."""
+
+    workload: str
+    stage: str
+    status: str
+    reason: str
+
+
+class Measured(msgspec.Struct):
+    """What a night measured in one environment, and how it compares with the last good night."""
+
+    environment: str
+    """As records have it, such as `existing-py3.12-jax0.12.0.1`."""
+    records: str
+    """The file of its records in the machine's folder `records`."""
+    run_exit_code: int
+    """Of `harness run`."""
+    rows: dict[str, int] = {}
+    """How many rows have each status."""
+    failures: list[Failure] = []
+    against: str = ""
+    """The last good night, or "" where there is none."""
+    counts: dict[str, int] = {}
+    """How many rows have each verdict."""
+    verdict: int = 0
+    """What comparing ended with, as `harness compare` would."""
+
+
+class Summary(msgspec.Struct):
+    """A finished night: `summary.json5` in its folder."""
+
+    schema: int
+    night: str
+    machine: str
+    commit: str
+    effort: str
+    options: list[str]
+    """Further options of `harness run`."""
+    started_at_ms: Milliseconds
+    measured: list[Measured]
+    report: str = ""
+    """Why there is no report; "" where there is one."""
+    exit_code: int = 0
+
+
+def run(
+    pythons: Sequence[Path],
+    machine: str,
+    night: str,
+    effort: str,
+    options: Sequence[str],
+    benchmarks: Path,
+    results: Path,
+    notify: Callable[[str], None],
+) -> tuple[Summary, list[Comparison | None]]:
+    """Measure what the records of a night lack, compare, and write the report and the summary.
+
+    Args:
+        pythons: the interpreters of the environments.
+        machine: its name in the results.
+        night: its name; "" for the one that is due.
+        effort: of `harness run`.
+        options: further options of `harness run`.
+        benchmarks: the folder of workloads.
+        results: the results tree.
+        notify: takes a line about what is being done.
+
+    Returns:
+        The summary, and the comparison of each environment; None without an earlier night.
+
+    Raises:
+        UsageError: the night's name is none, or there is no commit to file results under.
+        UnusableEnvironmentError: an environment cannot be used; nothing has been measured.
+    """
+    commit = commit_of(benchmarks, exclude=results).hash
+    if not commit:
+        raise UsageError(
+            f"{benchmarks} is in no git repository with a commit, and results are filed under one: "
+            "commit first."
         )
+    folder = machine_folder(results, machine)
+    environments = {_environment(python): python for python in pythons}
+    night = environment.night(night) or _due(folder, commit)
+    own = folder / "nights" / night
+    own.mkdir(parents=True, exist_ok=True)
+    (own.parent / ".gitignore").write_text(IGNORED)
+    summary = Summary(SCHEMA, night, machine, commit, effort, list(options), _now_ms(), [])
+    asked = ["--night", night, "--effort", effort, "--machine", machine, "--wait"]
+    asked += ["--benchmarks", str(benchmarks), "--results", str(results), *options]
+    for name, python in environments.items():
+        log = own / f"{name}.log"
+        notify(f"night {night}: measuring in {name}; log: {log}")
+        code = _harness(python, "run", *asked, log=log)
+        file = store_path(results, machine, commit, name, night)
+        summary.measured.append(Measured(name, file.name, code))
+        if first := _first_record(file):
+            summary.started_at_ms = min(summary.started_at_ms, first.started_at_ms)
+    comparisons = [_compare(one, summary, folder, results) for one in summary.measured]
+    notify(f"night {night}: writing the report")
+    summary.report = _report(results, own)
+    summary.exit_code = int(_exit_code(summary))
+    json_file.write(own / f"summary{OWN}", summary)
+    return summary, comparisons
 
-    def steps(self) -> list[tuple[str, Callable[[], StepOutcome]]]:
-        """Return the steps of the night in order: each a name, and what does it."""
-        made = self.night.environments
-        every: list[tuple[str, Callable[[], StepOutcome]]] = [
-            *((f"environment {one.name}", functools.partial(self._make, one)) for one in made),
-            ("probe", self._probe),
-            *((f"measure {one.name}", functools.partial(self._measure, one)) for one in made),
-            ("rows", self._count),
-            ("verdicts", self._compare),
-            ("history", functools.partial(self._write, "history", OWN, "--format", "json")),
-            ("report", functools.partial(self._write, "report", ".html")),
-        ]
-        return [(name, work) for name, work in every if name not in self.night.without]
 
-    def run(self) -> Night:
-        """Do what is left of the night; return it."""
-        if self.night.exit_code is not None:
-            self.say(f"The night {self.name} is finished; --night NAME begins another.")
-            return self.night
-        with measuring(self.say):
-            # What was waited for may have done some of it.
-            self.night = self.nights.read(self.name) or self.night
-            self.runner = Runner(self.project.folder)
-            know_machine(self.night.machine)
-            begins = "goes on as it was begun" if self.night.steps else "begins"
-            self.say(f"The night {self.name} {begins}: {self._asked()}. Logs: {self.own}")
-            if not self.night.steps and (last := self.nights.last_like(self.night)):
-                self.say(f"The night {last.night} took {seconds_text(last.seconds)}.")
-            self.nights.save(self.night)
-            for name, work in self.steps():
-                if name not in self.night.steps:
-                    self._do(name, work)
-            self.night.exit_code = self.night.end()
-            self.nights.write(f"{self.name}/summary.md", summary.render(self.night, self.nights))
-            (self.own / "issue.md").unlink(missing_ok=True)
-            if text := summary.issue(self.night, self.nights):
-                self.nights.write(f"{self.name}/issue.md", text)
-            self.night.finished_at_ms = int(time.time() * 1000)
-            self.nights.save(self.night)
-        return self.night
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
-    def _asked(self) -> str:
-        asked = ("environments", self.night.asked), ("benchmarks", self.night.bench)
-        chosen = [f"{what} {' '.join(names)}" for what, names in asked if names]
-        return ", ".join([f"effort {self.night.effort}", *chosen])
 
-    def _do(self, name: str, work: Callable[[], StepOutcome]) -> None:
-        self.say(f"{name} ...")
-        began = time.monotonic()
-        try:
-            outcome = work()
-        except StoreError:
-            raise
-        except HarnessError as error:
-            outcome = StepOutcome("failed", str(error))
-        outcome.note = without_places(outcome.note)
-        outcome.seconds = round(time.monotonic() - began, 1)
-        self.night.steps[name] = outcome
-        self.nights.save(self.night)
-        self.say(f"{name}: {outcome.status}" + (f", {outcome.note}" if outcome.note else ""))
-
-    def _make(self, made: Environment) -> StepOutcome:
-        note = environments.make(made, self.recipe, self.runner, self.own)
-        for other in self.night.environments:
-            if other is not made and other.env == made.env:
-                made.env = ""
-                return StepOutcome("skipped", f"the same as {other.name}: {note}")
-        return StepOutcome("ok", note)
-
-    def _probe(self) -> StepOutcome:
-        """Compare identical arms once: whether the machine is quiet enough for verdicts."""
-        scratch = self.recipe.folder / f"probe-{self.night.machine}-{self.name}"
-        log = self.own / "probe.log"
-        selected = self.probe
-        if not selected:  # one workload is enough to see a noisy night
-            names = sorted(map(name_of, discovery.discover(self.project.benchmarks).workloads))
-            selected = f"^{re.escape(names[0])}$" if names else "."
-        options = ["--pairs", "1", "--select", selected, "--effort", self.night.effort]
-        options += ["--machine", self.night.machine, "--results", str(scratch)]
-        code = self.runner.harness("aa", *options, log=log)
-        files = sorted((scratch / self.night.machine / "aa").glob(f"*{OWN}"))
-        if not files:
-            return StepOutcome("failed", f"harness aa ended with {code}: {last_line(log)}", code)
-        flagged = json_file.read(files[-1], ErrorRates).flagged
-        note = f"{flagged.count} of {flagged.of} rows of identical arms were called different"
-        noisy = flagged.count > max(1, NOISY * flagged.of)
-        return StepOutcome("noisy" if noisy else "ok", note, code)
-
-    def _measure(self, made: Environment) -> StepOutcome:
-        if not made.env:
-            return StepOutcome("skipped", self.night.steps[f"environment {made.name}"].note)
-        # It may be gone since the night was begun, or hold another release by now.
-        began_with = made.env
-        environments.make(made, self.recipe, self.runner, self.own)
-        if made.env != began_with:
-            now, made.env = made.env, began_with
-            raise EnvironmentFailed(f"The environment {made.name} was {began_with}, and is {now}.")
-        log = self.own / f"asv-{made.name}.log"
-        command = [sys.executable, "-m", "asv", "run", "--show-stderr", "--durations", "all"]
-        command += ["--config", self.project.config, "--machine", self.night.machine]
-        command += ["-E", f"existing:{self.recipe.python(made.name)}"]
-        command += ["--set-commit-hash", self.night.commit]
-        for pattern in self.night.bench:
-            command += ["--bench", pattern]
-        variables = {
-            "HARNESS_EFFORT": self.night.effort,
-            "HARNESS_NIGHT": self.name,
-            "HARNESS_MACHINE": self.night.machine,
-            "HARNESS_RESULTS": str(self.project.results),
-            "HARNESS_FRESH": "",  # a night resumes
-        }
-        code = self.runner.run(command, log, variables)
-        if code == ASV_SOME_FAILED:
-            return StepOutcome("failed", "asv: some benchmarks failed", code)
-        if code:
-            return StepOutcome("failed", f"asv ended with {code}: {last_line(log)}", code)
-        return StepOutcome("ok", "", code)
-
-    def _count(self) -> StepOutcome:
-        wanted = verdicts.declared(self.project, self.night)
-        said, fewer = [], []
-        for made in self.night.environments:
-            if made.env:
-                made.rows = verdicts.count(made, wanted, self.night, self.project.results)
-                said.append(f"{made.name}: {made.rows.ok} ok rows")
-                before, less = self.nights.shortfall(self.night, made)
-                if less:
-                    more = f" and {len(less) - 1} more" if len(less) > 1 else ""
-                    fewer.append(f"fewer than in the night {before}: {less[0]}{more}")
-        nothing = [e.name for e in self.night.environments if e.rows is not None and not e.rows.ok]
-        if nothing or not said:
-            return StepOutcome(
-                "failed", f"nothing was measured in {', '.join(nothing) or 'the night'}"
-            )
-        return StepOutcome("failed" if fewer else "ok", "; ".join([*said, *fewer]))
-
-    def _compare(self) -> StepOutcome:
-        self.night.verdicts = []
-        troubles = []
-        for kind, before, now in verdicts.pairs(self.nights, self.night):
-            try:
-                self.night.verdicts.append(
-                    verdicts.compare(
-                        kind, before, now, self.nights, self.runner, self.project.results
-                    )
-                )
-            except verdicts.ComparisonFailed as error:
-                troubles.append(str(error))
-        if troubles:
-            return StepOutcome("failed", "; ".join(troubles))
-        if not self.night.verdicts:
-            return StepOutcome("skipped", "no good night before this one")
-        nights = [v for v in self.night.verdicts if v.kind == "night"]
-        said = (
-            (self.night.broken(), "cases broken"),
-            (sum(v.counts.get("slower", 0) for v in nights), "rows slower"),
-            (sum(v.slower_stages for v in nights), "stages slower as a whole"),
-            (sum(len(v.programs) for v in nights), "cases with another program"),
+def _environment(python: Path) -> str:
+    """Return what records call the environment of an interpreter."""
+    try:
+        done = subprocess.run([python, "-c", _LOOK], capture_output=True, text=True, check=False)
+        lines = (done.stderr if done.returncode else done.stdout).strip().splitlines()
+    except OSError as error:
+        raise UnusableEnvironmentError(f"--python {python}: {error.strerror}.") from None
+    if done.returncode or not lines:
+        raise UnusableEnvironmentError(
+            f"--python {python}: {lines[-1] if lines else 'no answer'}. Expected an environment "
+            "with JAX and jax-harness: install both there."
         )
-        told = ", ".join(f"{count} {what}" for count, what in said if count)
-        return StepOutcome("ok", f"{told or 'nothing slower'}, against the last good night")
-
-    def _write(self, command: str, suffix: str, *options: str) -> StepOutcome:
-        """Write what a command of this harness makes of all results into the night's folder."""
-        log = self.own / f"{command}.log"
-        output = ["-o", str(self.own / f"{command}{suffix}")]
-        where = ["-r", str(self.project.results)]
-        code = self.runner.harness(command, *where, *options, *output, log=log)
-        if code not in (0, 4):  # 4: nothing to show, such as the history of one night
-            return StepOutcome(
-                "failed", f"harness {command} ended with {code}: {last_line(log)}", code
-            )
-        return StepOutcome("ok" if code == 0 else "skipped", last_line(log), code)
+    version, minor, jax = lines[-1].split()
+    if version != __version__:
+        raise UnusableEnvironmentError(
+            f"--python {python} has jax-harness {version}, and this is {__version__}: install the "
+            "same version there."
+        )
+    return environment.existing_env_name(minor, jax)
 
 
-def without_places(text: str) -> str:
-    """Return a text without addresses and folders: a night's file may be published."""
-    return _FOLDERS.sub("", _ADDRESS.sub("(an address)", text))
+def _first_record(file: Path) -> Record | None:
+    return next(read_file(file, Problems()), None) if file.exists() else None
+
+
+def _due(folder: Path, commit: str) -> str:
+    """Return the newest night of a commit that is young and not finished, or that of today."""
+    begun = [
+        (first.started_at_ms, first.night)
+        for first in map(_first_record, folder.glob("records/*.jsonl"))
+        if first and first.night and first.commit == commit
+        if _now_ms() - first.started_at_ms < YOUNG_MS
+        if not (folder / "nights" / first.night / f"summary{OWN}").exists()
+    ]
+    return max(begun)[1] if begun else datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def _harness(python: Path, command: str, *arguments: str, log: Path) -> int:
+    """Run a command of the harness to its end, or this process's; return its exit code."""
+    variables = {name: value for name, value in os.environ.items() if name != "ASV_ENV_NAME"}
+    line = [str(python), "-m", "harness", command, *arguments]
+    with log.open("ab") as out, Child(line, variables, log=out, kept=True) as child:
+        return child.wait()
+
+
+def _compare(one: Measured, summary: Summary, folder: Path, results: Path) -> Comparison | None:
+    """Count the rows of an environment, and compare them with the last good night's."""
+    file = folder / "records" / one.records
+    if not file.exists():
+        return None
+    now = everything(file)
+    now = now[~now["workload"].isin(INSTRUMENTS)]
+    one.rows = {str(status): int(n) for status, n in now["status"].value_counts().items()}
+    bad = now[now["status"].isin(["failed", "refused"])].head(MOST_FAILURES)
+    columns = (bad[name].astype(str) for name in ("workload", "stage", "status", "reason"))
+    one.failures = [Failure(*row) for row in zip(*columns, strict=True)]
+    earlier = _last_good(one, summary, folder)
+    if earlier is None:
+        return None
+    one.against, before = earlier
+    arms = Arm(f"night {one.against}", everything(before)), Arm(f"night {summary.night}", now)
+    comparison = comparison_between(*arms, results)
+    verdicts = comparison.frame["verdict"].value_counts()
+    one.counts = {str(verdict): int(n) for verdict, n in verdicts.items()}
+    one.verdict = int(exit_code(comparison.frame))
+    one.failures += [
+        Failure(a["workload"], a["stage"], "missing", f"measured on the night {one.against}")
+        for a, b in comparison.pairs.pairs
+        if b is None and a is not None and a["status"] == "ok"
+    ]
+    return comparison
+
+
+def _last_good(one: Measured, summary: Summary, folder: Path) -> tuple[str, Path] | None:
+    """Return the last night before that measured the same in an environment, and its records.
+
+    A night of another effort, or with other options, says nothing of the cases it left out.
+    """
+    good = []
+    for file in folder.glob(f"nights/*/summary{OWN}"):
+        with contextlib.suppress(json_file.DamagedError, FileNotFoundError):
+            past = json_file.read(file, Summary)
+            alike = (past.effort, past.options) == (summary.effort, summary.options)
+            if alike and past.started_at_ms < summary.started_at_ms:
+                good += [
+                    (past.started_at_ms, past.night, folder / "records" / measured.records)
+                    for measured in past.measured
+                    if measured.environment == one.environment and measured.rows.get("ok")
+                ]
+    there = [each for each in good if each[2].exists()]
+    return max(there)[1:] if there else None
+
+
+def _can_report() -> bool:
+    return util.find_spec("altair") is not None
+
+
+def _report(results: Path, own: Path) -> str:
+    """Write the report of all results; return why there is none, or ""."""
+    if not _can_report():
+        return "the extra `figures` is not installed"
+    page, log = own / "report.html", own / "report.log"
+    code = _harness(Path(sys.executable), "report", "-r", str(results), "-o", str(page), log=log)
+    return f"`harness report` ended with {code}, see report.log" if code else ""
+
+
+def _exit_code(summary: Summary) -> ExitCode:
+    """Return what a night ends with: the gravest of its parts."""
+    verdicts = {one.verdict for one in summary.measured}
+    for code, holds in (
+        (ExitCode.UNUSABLE, any(not set(one.rows) - {"skipped"} for one in summary.measured)),
+        (ExitCode.BROKEN, ExitCode.BROKEN in verdicts),
+        (ExitCode.SOME_FAILED, any(one.failures or one.run_exit_code for one in summary.measured)),
+        (ExitCode.WORSE, ExitCode.WORSE in verdicts),
+        (ExitCode.INCOMPLETE, summary.report and _can_report()),
+    ):
+        if holds:
+            return code
+    return ExitCode.FINE

@@ -1,13 +1,13 @@
-"""Nights of a throwaway asv project, in the environment that the tests run in."""
+"""Nights of a throwaway project, in the environment that the tests run in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from harness.nightly.state import Night, Nights
+from harness.nightly.night import Summary
+from harness.records import json_file
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project
@@ -30,18 +30,10 @@ class Scale(Workload):
 """
 """One workload of one case: a night of it takes seconds."""
 
-BARE = ("--without", "probe", "--without", "history", "--without", "report")
-"""Only what a night cannot do without, and verdicts."""
 
-
-def words(
-    *arguments: str, night: str, effort: str = "1x1", bare: Sequence[str] = BARE
-) -> list[str]:
-    """Return the words after `harness` for a night in the interpreter that runs the tests."""
-    return [
-        *("nightly", "--jax", "installed", "--machine", MACHINE),
-        *("--night", night, "--effort", effort, *bare, *arguments),
-    ]
+def words(*arguments: str, night: str, effort: str = "1x1") -> list[str]:
+    """Return the words after `harness` for a night."""
+    return ["nightly", "--machine", MACHINE, "--night", night, "--effort", effort, *arguments]
 
 
 def begin(project: Project, *arguments: str, **options: Any) -> Command:
@@ -51,27 +43,25 @@ def begin(project: Project, *arguments: str, **options: Any) -> Command:
 
 
 def nightly(project: Project, *arguments: str, code: int = 0, **options: Any) -> tuple[str, str]:
-    """Do a night; return what it printed and said. Its exit code must be `code`."""
+    """Do a night; return its standard output and standard error. Its exit code must be `code`."""
     done = finished(begin(project, *arguments, **options))
     assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout, done.stderr
 
 
-def state(project: Project, night: str) -> Night:
-    """Return what a night has done."""
-    found = Nights(project.results, MACHINE).read(night)
-    assert found is not None
-    return found
+def summary(project: Project, night: str) -> Summary:
+    """Return the summary of a finished night."""
+    folder = project.results / MACHINE / "nights" / night
+    return json_file.read(folder / "summary.json5", Summary)
 
 
 def outcome(project: Project, night: str) -> dict[str, Any]:
-    """Return what must be equal however often a night was killed: rows and verdicts."""
-    found = state(project, night)
+    """Return what must be equal however often a night was killed: rows, verdicts and records."""
     return {
-        "exit code": found.exit_code,
-        "steps": {name: step.status for name, step in found.steps.items()},
-        "rows": [msgspec.to_builtins(e.rows) for e in found.environments],
-        "judged": [(v.environment, v.against, sum(v.counts.values())) for v in found.verdicts],
+        "measured": [
+            {**msgspec.to_builtins(one), "records": "", "counts": sum(one.counts.values())}
+            for one in summary(project, night).measured
+        ],
         "records": keys(project, night),
     }
 
