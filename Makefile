@@ -14,6 +14,8 @@ GPU_SECONDS = 280
 GPU_SELECT =
 REPOSITORY =
 TAG =
+INSTALL =
+NIGHT_EFFORT = default
 MINUTES = 10
 
 BIN = $(VENV)/bin
@@ -21,7 +23,7 @@ INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench gpu test campaigns replay test-releases lint dist extras lock notebook docs docs-serve images clean
+.PHONY: help setup bench gpu nightly test campaigns replay test-releases lint dist extras lock notebook docs docs-serve images clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -38,6 +40,8 @@ help:
 	@echo '                      MINUTES=10    of each kind of kills'
 	@echo 'make replay         go through the documentation, install the wheel, and let asv build an environment, as a user would'
 	@echo 'make test-releases  run all tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
+	@echo 'make nightly        measure on every supported JAX release, compare with the last good night, write a summary'
+	@echo '                      MACHINE=name     NIGHT_EFFORT=8x1     INSTALL=jax[cuda13] into every environment'
 	@echo 'make lint           ruff and mypy'
 	@echo 'make dist           build the source distribution and the wheel into dist/, and check them'
 	@echo '                      REPOSITORY=address  makes links of the README absolute      TAG=v1.2.3 has to fit'
@@ -178,6 +182,19 @@ test-releases:
 	done; \
 	if [ -n "$$failed" ]; then echo "make test-releases: failed or not run:$$failed" >&2; exit 1; fi; \
 	echo 'make test-releases: all passed'
+
+# `harness nightly` on an environment for each release. Where a Python is missing, the others are measured.
+nightly:
+	@eval "$$FIND_PYTHON"; pythons=; harness=; \
+	for release in $(RELEASES); do \
+	    name=$${release%%:*}; lock=$${release##*:}; version=$${release#*:}; version=$${version%:*}; \
+	    python=$$(find_python $$version) || { echo "make nightly: no Python $$version, so no $$name" >&2; continue; }; \
+	    $(MAKE) --no-print-directory setup VENV=.venvs/$$name LOCK=$$lock PYTHON="$$python" >&2 || exit 5; \
+	    [ -z "$(INSTALL)" ] || .venvs/$$name/bin/uv pip install --quiet --python .venvs/$$name/bin/python "$(INSTALL)" || exit 5; \
+	    pythons="$$pythons --python .venvs/$$name/bin/python"; harness=.venvs/$$name/bin/harness; \
+	done; \
+	[ -n "$$harness" ] || { echo 'make nightly: no supported Python; install 3.11, 3.12 or 3.13.' >&2; exit 5; }; \
+	$$harness nightly $$pythons --effort $(NIGHT_EFFORT) $(if $(MACHINE),--machine "$(MACHINE)")
 
 lint: setup
 	$(BIN)/ruff check .

@@ -30,7 +30,7 @@ Measure:
   harness run --target gpu:h200         compile all of them for an H200 that is not here
   harness targets                       where programs can be built, and where run
   harness run --on tcp://host:8786      measure on the workers of a Dask scheduler
-  harness nightly                       a whole night on this machine, restartable
+  harness nightly                       run, compare with the last good night, report
 
 Explain:
 
@@ -78,7 +78,7 @@ COMMANDS = {
     "profile": Lazy("profile:app", "Why does a program compile so much?"),
     "report": Lazy("report:report", "Write one HTML file of everything."),
     "export": Lazy("export:export", "Write the rows of the frame to files."),
-    "nightly": Lazy("nightly:nightly", "A whole night on one machine.", "harness.nightly"),
+    "nightly": Lazy("nightly:nightly", "A night: run, compare, report.", "harness.nightly"),
     "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
 }
 

@@ -109,9 +109,9 @@ def python() -> str:
     return ".".join(map(str, sys.version_info[:2]))
 
 
-def pythons() -> list[str]:
-    """Return those of a night: one for the newest JAX, where this one cannot have it, and this."""
-    return [*([NEWEST_PYTHON] if sys.version_info < (3, 12) else []), python()]
+def night_python() -> str:
+    """Return the version of Python for a night: one that can have the newest JAX."""
+    return NEWEST_PYTHON if sys.version_info < (3, 12) else python()
 
 
 def _json(value: str | list[str]) -> str:

@@ -136,7 +136,7 @@ def _workflow(template: str, project: Project) -> str:
         place=place,
         defaults=defaults if at else "",
         python=json.dumps(contents.python()),
-        pythons=json.dumps("\n".join(contents.pythons())),
+        night_python=json.dumps(contents.night_python()),
         install="." if project.builds else "jax",
         benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,
