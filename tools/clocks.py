@@ -61,7 +61,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "history": ("history",),
     "report": ("report", "-o", "{new}.html"),
     "export": ("export", "-o", "{new}.parquet"),
-    "night": ("nightly", "--jax", "installed", "--effort", "2x1", "--without", "probe"),
+    "night": ("nightly", "--effort", "2x1"),
 }
 ANEW = "run anew"
 

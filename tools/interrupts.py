@@ -46,7 +46,7 @@ COMMANDS: dict[str, list[str]] = {
     "profile": ["profile", "-o", "{new}", "--", "-c", PROGRAM],
     "report": ["report", "-o", "{new}"],
     "export": ["export", "-o", "{new}.parquet"],
-    "nightly": ["nightly", "--jax", "installed", "--night", "{new}"],
+    "nightly": ["nightly", "--night", "{new}"],
     "init": ["init", "{new}"],
 }
 

@@ -41,7 +41,7 @@ from tools.performance.fleet_processes import Fleet, fleet
 
 HARNESS, ASV = ("-m", "harness"), ("-m", "asv")
 FLEET = "run on a fleet"
-NIGHTLY = ("nightly", "--jax", "installed", "--night", "{night}")
+NIGHTLY = ("nightly", "--night", "{night}")
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "run here": (*HARNESS, "run", "--effort", "40x1", "--fresh"),

@@ -51,7 +51,7 @@ profile: -o «asv.conf.json» -- -c pass ; --max-compiles «-1» -- -c pass
 profile show: --table «colours» folder
 report: --png => --figures ; --into a «-o» b ; --into «nowhere»
 export: -o «rows.xlsx» ; -o rows.csv --where «colour»=red ; -o rows.csv --where «value»
-nightly: --jax «newst» ; --without «everything» ; --config «nowhere.json» ; --night «a/b»
+nightly: --python «nowhere/python» ; --night «a/b» ; --effort «much» ; --machine «../up»
 init: --function «tiny» ; --function tiny:f --arg «float32» ; --function «tiny»:f --arg 'float32[3]'
 init: «asv.conf.json»
 profile report: folder -o «x.pdf»

@@ -22,8 +22,7 @@ from harness.cache.entry import read_contents
 from harness.fleet import tasks
 from harness.frame import load as loading
 from harness.frame import parquet
-from harness.nightly import summary
-from harness.nightly.state import Nights
+from harness.nightly.night import SCHEMA, Measured, Summary
 from harness.profiles import recorded
 from harness.records import json_file, kept
 from harness.records.schema import Problems, read_file
@@ -33,7 +32,6 @@ from harness.verdicts.aa import rates as stored_rates
 from harness.verdicts.live import comparison as live
 from harness.watch import events, ledger_events, programs
 from tests.frame.trees import failed, record
-from tests.nightly.test_state import night, verdicts
 from tests.profiles import logs
 
 RECORDS_FILE, NIGHT, PROGRAM = "01234567-a.jsonl", "2026-11-20", "ab" * 8
@@ -127,11 +125,6 @@ def _warn(said: object) -> None:
         warnings.warn(str(said), stacklevel=1)
 
 
-def _warn(said: object) -> None:
-    if said:
-        warnings.warn(str(said), stacklevel=1)
-
-
 def _read_profile(path: Path) -> Values:
     profile = recorded.read(path.parent)
     _warn(profile.broken_lines)
@@ -145,32 +138,16 @@ def _read_run(path: Path) -> Values:
     return {} if profile.run is None else {"run": repr(profile.run)}
 
 
-def _nights(folder: Path) -> Path:
-    Store(folder / "box" / "records" / RECORDS_FILE).append(_samples())
-    nights = Nights(folder, "box")
-    nights.save(night("2026-11-19", 48, machine="box"))
-    nights.save(night(NIGHT, 24, machine="box", verdicts=[verdicts(slower=2, faster=1)]))
-    row = {"workload": "a.B", "stage": "trace", "size": 8, "ratio": 1.5, "verdict": "slower"}
-    row |= {"a_s": 0.5, "b_s": 0.75, "low": 1.4, "high": 1.6, "cause": "", "reason": "x"}
-    nights.write(f"{NIGHT}/v.json5", json.dumps({"rows": [row]}))
-    row |= {"machine": "box", "change": "slower", "before_s": 0.5, "after_s": 0.75}
-    nights.write(f"{NIGHT}/history.json5", json.dumps([row]))
-    return nights.folder / f"{NIGHT}.json5"
+def _night(folder: Path) -> Path:
+    file = folder / "box" / "nights" / "2026-11-20" / "summary.json5"
+    asked = ("2026-11-20", "box", "a" * 40, "8x1", ["--select", "Mlp"], 1_700_000_000_000)
+    measured = Measured("existing-py3.11-jax0.10.2", RECORDS_FILE, 0, {"ok": 5})
+    json_file.write(file, Summary(SCHEMA, *asked, [measured]))
+    return file
 
 
 def _read_night(path: Path) -> Values:
-    nights = Nights(path.parents[2], "box")
-    nights.all()
-    found = nights.read(path.stem)
-    if found is None:
-        return {}
-    summary.render(found, nights)
-    return {"night": msgspec.json.encode(found)}
-
-
-def _read_night_table(path: Path) -> Values:
-    _read_night(path.parent.with_suffix(".json5"))
-    return {}
+    return {"night": msgspec.json.encode(json_file.read(path, Summary))}
 
 
 def _rates(folder: Path) -> Path:
@@ -297,7 +274,6 @@ _PROFILE = (
     *(f"profile show {{folder}} --table {t}" for t in ("builds", "functions", "causes", "cache")),
     *("profile report {folder} -o {out}.json", "profile report {folder} -o {out}.html"),
 )
-_NIGHT = ("report --results {tree} -o {out}.html", "history --results {tree}")
 _LEDGER = (
     *("cache ledger {path}", "cache explain {folder}/other.jsonl {path} --all"),
     *("cache ledger {path} {folder}/other.jsonl", "cache ledger --format json {path}"),
@@ -312,14 +288,7 @@ FORMATS: tuple[Format, ...] = (
     Format("parquet", _parquet, _read_parquet, _PARQUET, json=False),
     Format("profile log", _profile, _read_profile, _PROFILE, lines=True),
     Format("profile run", lambda own: _profile(own).with_name(events.RUN), _read_run, _PROFILE),
-    Format("night", _nights, _read_night, _NIGHT),
-    Format(
-        "night's table",
-        lambda own: _nights(own).with_suffix("") / "v.json5",
-        _read_night_table,
-        _NIGHT,
-        checked=False,
-    ),
+    Format("night", _night, _read_night),
     Format("error rates", _rates, _read_rates),
     Format("kept program", _kept, _read_kept, json=False),
     Format("ledger", _ledger, _read_ledger, _LEDGER, lines=True),

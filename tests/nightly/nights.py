@@ -59,7 +59,10 @@ def outcome(project: Project, night: str) -> dict[str, Any]:
     """Return what must be equal however often a night was killed: rows, verdicts and records."""
     return {
         "measured": [
-            {**msgspec.to_builtins(one), "records": "", "counts": sum(one.counts.values())}
+            {
+                **msgspec.to_builtins(one),
+                **{"records": "", "verdict": 0, "counts": sum(one.counts.values())},
+            }
             for one in summary(project, night).measured
         ],
         "records": keys(project, night),
