@@ -19,6 +19,7 @@ from harness.records.printable import printable
 from harness.records.store import machine_folder
 from harness.stages import sampling
 from harness.verdicts.error_rates import use_those_of
+from harness.verdicts.markdown import to_markdown
 
 
 @options.command(
@@ -72,7 +73,8 @@ def nightly(
         say("interrupted. Finished records are stored; the same command goes on.")
         raise Exit(ExitCode.INTERRUPTED) from None
     own = machine_folder(results, name) / "nights" / summary.night
-    page, issue = text.render(summary, comparisons), text.issue(summary, comparisons)
+    compared = ["" if one is None else to_markdown(one) for one in comparisons]
+    page, issue = text.render(summary, compared), text.issue(summary, compared)
     (own / "issue.md").unlink(missing_ok=True)
     for file, content in (("summary.md", page), ("issue.md", issue)):
         if content:

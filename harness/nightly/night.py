@@ -16,24 +16,19 @@ from datetime import UTC, datetime
 from importlib import util
 from pathlib import Path
 
-import msgspec
-
 from harness import __version__
 from harness.engine.child import Child
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
+from harness.nightly.measured import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records import environment, json_file
 from harness.records.files import OWN
 from harness.records.git import commit_of
-from harness.records.json_file import Milliseconds
 from harness.records.schema import INSTRUMENTS, Problems, Record, read_file
 from harness.records.store import machine_folder, store_path
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.summary import exit_code
-
-SCHEMA = 3
-"""Version of the layout of :class:`Summary`."""
 
 YOUNG_MS = 24 * 3600 * 1000
 """A night without a summary is continued for so long without being named."""
@@ -60,52 +55,6 @@ class UnusableEnvironmentError(HarnessError):
     exit_code = ExitCode.UNUSABLE
 
 
-class Failure(msgspec.Struct):
-    """A row without a value, or one that the last good night had and this one lacks."""
-
-    workload: str
-    stage: str
-    status: str
-    reason: str
-
-
-class Measured(msgspec.Struct):
-    """What a night measured in one environment, and how it compares with the last good night."""
-
-    environment: str
-    """As records have it, such as `existing-py3.12-jax0.12.0.1`."""
-    records: str
-    """The file of its records in the machine's folder `records`."""
-    run_exit_code: int
-    """Of `harness run`."""
-    rows: dict[str, int] = {}
-    """How many rows have each status."""
-    failures: list[Failure] = []
-    against: str = ""
-    """The last good night, or "" where there is none."""
-    counts: dict[str, int] = {}
-    """How many rows have each verdict."""
-    verdict: int = 0
-    """What comparing ended with, as `harness compare` would."""
-
-
-class Summary(msgspec.Struct):
-    """A finished night: `summary.json5` in its folder."""
-
-    schema: int
-    night: str
-    machine: str
-    commit: str
-    effort: str
-    options: list[str]
-    """Further options of `harness run`."""
-    started_at_ms: Milliseconds
-    measured: list[Measured]
-    report: str = ""
-    """Why there is no report; "" where there is one."""
-    exit_code: int = 0
-
-
 def run(
     pythons: Sequence[Path],
     machine: str,
@@ -115,7 +64,7 @@ def run(
     benchmarks: Path,
     results: Path,
     notify: Callable[[str], None],
-) -> tuple[Summary, list[Comparison | None]]:
+) -> tuple[NightSummary, list[Comparison | None]]:
     """Measure what the records of a night lack, compare, and write the report and the summary.
 
     Args:
@@ -147,7 +96,7 @@ def run(
     own = folder / "nights" / night
     own.mkdir(parents=True, exist_ok=True)
     (own.parent / ".gitignore").write_text(IGNORED)
-    summary = Summary(SCHEMA, night, machine, commit, effort, list(options), _now_ms(), [])
+    summary = NightSummary(SCHEMA, night, machine, commit, effort, list(options), _now_ms(), [])
     asked = ["--night", night, "--effort", effort, "--machine", machine, "--wait"]
     asked += ["--benchmarks", str(benchmarks), "--results", str(results), *options]
     for name, python in environments.items():
@@ -155,7 +104,7 @@ def run(
         notify(f"night {night}: measuring in {name}; log: {log}")
         code = _harness(python, "run", *asked, log=log)
         file = store_path(results, machine, commit, name, night)
-        summary.measured.append(Measured(name, file.name, code))
+        summary.measured.append(MeasuredEnvironment(name, file.name, code))
         if first := _first_record(file):
             summary.started_at_ms = min(summary.started_at_ms, first.started_at_ms)
     comparisons = [_compare(one, summary, folder, results) for one in summary.measured]
@@ -215,7 +164,9 @@ def _harness(python: Path, command: str, *arguments: str, log: Path) -> int:
         return child.wait()
 
 
-def _compare(one: Measured, summary: Summary, folder: Path, results: Path) -> Comparison | None:
+def _compare(
+    one: MeasuredEnvironment, summary: NightSummary, folder: Path, results: Path
+) -> Comparison | None:
     """Count the rows of an environment, and compare them with the last good night's."""
     file = folder / "records" / one.records
     if not file.exists():
@@ -243,7 +194,9 @@ def _compare(one: Measured, summary: Summary, folder: Path, results: Path) -> Co
     return comparison
 
 
-def _last_good(one: Measured, summary: Summary, folder: Path) -> tuple[str, Path] | None:
+def _last_good(
+    one: MeasuredEnvironment, summary: NightSummary, folder: Path
+) -> tuple[str, Path] | None:
     """Return the last night before that measured the same in an environment, and its records.
 
     A night of another effort, or with other options, says nothing of the cases it left out.
@@ -251,7 +204,7 @@ def _last_good(one: Measured, summary: Summary, folder: Path) -> tuple[str, Path
     good = []
     for file in folder.glob(f"nights/*/summary{OWN}"):
         with contextlib.suppress(json_file.DamagedError, FileNotFoundError):
-            past = json_file.read(file, Summary)
+            past = json_file.read(file, NightSummary)
             alike = (past.effort, past.options) == (summary.effort, summary.options)
             if alike and past.started_at_ms < summary.started_at_ms:
                 good += [
@@ -276,7 +229,7 @@ def _report(results: Path, own: Path) -> str:
     return f"`harness report` ended with {code}, see report.log" if code else ""
 
 
-def _exit_code(summary: Summary) -> ExitCode:
+def _exit_code(summary: NightSummary) -> ExitCode:
     """Return what a night ends with: the gravest of its parts."""
     verdicts = {one.verdict for one in summary.measured}
     for code, holds in (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import ExitCode
-from harness.nightly.night import Measured, Summary
+from harness.nightly.measured import MeasuredEnvironment, NightSummary
 from harness.records.printable import escaped, table_lines
-from harness.verdicts.compare import Comparison
-from harness.verdicts.markdown import to_markdown
 
 ENDS = {
     ExitCode.FINE: "Nothing is slower than on the last good night.",
@@ -16,15 +14,15 @@ ENDS = {
     ExitCode.BROKEN: "Something fails that worked on the last good night.",
     ExitCode.SOME_FAILED: "Some cases failed, or are missing.",
     ExitCode.UNUSABLE: "Nothing was measured in an environment.",
-    ExitCode.INCOMPLETE: "Measured, but the report failed.",
+    ExitCode.INCOMPLETE: "MeasuredEnvironment, but the report failed.",
 }
 """The first line, by what the night ends with."""
 
 FIRST = "Nothing to compare with: no earlier night measured the same."
 
 
-def render(summary: Summary, comparisons: Sequence[Comparison | None]) -> str:
-    """Return the summary of a night."""
+def render(summary: NightSummary, compared: Sequence[str]) -> str:
+    """Return the summary of a night; `compared` is the Markdown of each comparison, "" for none."""
     code = ExitCode(summary.exit_code)
     alone = code is ExitCode.FINE and not any(one.against for one in summary.measured)
     parts = [
@@ -33,9 +31,8 @@ def render(summary: Summary, comparisons: Sequence[Comparison | None]) -> str:
         f"{escaped(summary.effort)}, exit code {summary.exit_code}.",
         _environments(summary.measured),
     ]
-    for one, comparison in zip(summary.measured, comparisons, strict=True):
-        if comparison is not None:
-            parts += _compared(one, comparison)
+    for one, text in zip(summary.measured, compared, strict=True):
+        parts += _compared(one, text) if text else []
     failures = [
         f"- {one.environment}, {escaped(failure.workload)} {failure.stage}: {failure.status}, "
         f"{escaped(failure.reason[:300])}"
@@ -47,20 +44,20 @@ def render(summary: Summary, comparisons: Sequence[Comparison | None]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def issue(summary: Summary, comparisons: Sequence[Comparison | None]) -> str:
+def issue(summary: NightSummary, compared: Sequence[str]) -> str:
     """Return what an issue about a night says: what is slower or fails now; "" without."""
     parts = [f"# Night {summary.night} on {escaped(summary.machine)}"]
-    for one, comparison in zip(summary.measured, comparisons, strict=True):
-        if comparison is not None and one.verdict in (ExitCode.WORSE, ExitCode.BROKEN):
-            parts += _compared(one, comparison)
+    for one, text in zip(summary.measured, compared, strict=True):
+        if text and one.verdict in (ExitCode.WORSE, ExitCode.BROKEN):
+            parts += _compared(one, text)
     return "\n\n".join(parts) + "\n" if len(parts) > 1 else ""
 
 
-def _compared(one: Measured, comparison: Comparison) -> list[str]:
-    return [f"## {one.environment} against the night {one.against}", to_markdown(comparison)]
+def _compared(one: MeasuredEnvironment, text: str) -> list[str]:
+    return [f"## {one.environment} against the night {one.against}", text]
 
 
-def _environments(measured: Sequence[Measured]) -> str:
+def _environments(measured: Sequence[MeasuredEnvironment]) -> str:
     statuses = ("ok", "failed", "refused", "skipped")
     rows = [
         [one.environment, *(one.rows.get(status, 0) for status in statuses), one.against]

@@ -22,7 +22,7 @@ from harness.cache.entry import read_contents
 from harness.fleet import tasks
 from harness.frame import load as loading
 from harness.frame import parquet
-from harness.nightly.night import SCHEMA, Measured, Summary
+from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
 from harness.profiles import recorded
 from harness.records import json_file, kept
 from harness.records.schema import Problems, read_file
@@ -141,13 +141,13 @@ def _read_run(path: Path) -> Values:
 def _night(folder: Path) -> Path:
     file = folder / "box" / "nights" / "2026-11-20" / "summary.json5"
     asked = ("2026-11-20", "box", "a" * 40, "8x1", ["--select", "Mlp"], 1_700_000_000_000)
-    measured = Measured("existing-py3.11-jax0.10.2", RECORDS_FILE, 0, {"ok": 5})
-    json_file.write(file, Summary(SCHEMA, *asked, [measured]))
+    measured = MeasuredEnvironment("existing-py3.11-jax0.10.2", RECORDS_FILE, 0, {"ok": 5})
+    json_file.write(file, NightSummary(SCHEMA, *asked, [measured]))
     return file
 
 
 def _read_night(path: Path) -> Values:
-    return {"night": msgspec.json.encode(json_file.read(path, Summary))}
+    return {"night": msgspec.json.encode(json_file.read(path, NightSummary))}
 
 
 def _rates(folder: Path) -> Path:

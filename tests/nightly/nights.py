@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.nightly.night import Summary
+from harness.nightly.measured import NightSummary
 from harness.records import json_file
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
@@ -49,10 +49,10 @@ def nightly(project: Project, *arguments: str, code: int = 0, **options: Any) ->
     return done.stdout, done.stderr
 
 
-def summary(project: Project, night: str) -> Summary:
+def summary(project: Project, night: str) -> NightSummary:
     """Return the summary of a finished night."""
     folder = project.results / MACHINE / "nights" / night
-    return json_file.read(folder / "summary.json5", Summary)
+    return json_file.read(folder / "summary.json5", NightSummary)
 
 
 def outcome(project: Project, night: str) -> dict[str, Any]:
