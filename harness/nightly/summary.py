@@ -16,7 +16,6 @@ ENDS = {
     ExitCode.UNUSABLE: "Nothing was measured in an environment.",
     ExitCode.INCOMPLETE: "MeasuredEnvironment, but the report failed.",
 }
-"""The first line, by what the night ends with."""
 
 FIRST = "Nothing to compare with: no earlier night measured the same."
 
