@@ -18,7 +18,7 @@ import msgspec
 
 from harness.cache.directory import CACHE_SUFFIX
 from harness.engine import channel
-from harness.engine.child import Child, ChildTimeout
+from harness.engine.child import Child, ChildTimeout, of_module
 from harness.errors import HarnessError
 from harness.watch.jax_names import module
 
@@ -71,7 +71,7 @@ def _one_process(directory: Path, names: Sequence[str]) -> tuple[dict[str, str],
             raise ChildTimeout
 
     there = {**os.environ, "JAX_PLATFORMS": "cpu"}
-    with Child([sys.executable, "-m", __name__], there) as child:
+    with Child(of_module(__name__), there) as child:
         child.send(json.dumps([str(directory), names]).encode())
         try:
             for line in child.lines(watch):

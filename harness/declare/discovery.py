@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.declare.check import check
 from harness.declare.filters import is_value, wanted_values
-from harness.declare.location import import_file, is_at_home
+from harness.declare.location import asv_path, import_file, is_at_home, search
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, name_of
 from harness.errors import UsageError, find_name, match_names
 
@@ -41,7 +41,7 @@ def discover(folder: Path) -> Found:
             f"There is no folder of benchmarks at {folder}. Go to your project, or name the folder "
             "with --benchmarks; `harness init` makes one."
         )
-    _find_what_asv_finds()
+    search([*asv_path(), str(folder.parent), os.getcwd()])
     found = Found()
     variables: dict[type[Workload], str] = {}
     for file in sorted(folder.rglob("*.py")):
@@ -59,6 +59,10 @@ def discover(folder: Path) -> Found:
         except (Exception, SystemExit) as error:  # a user's module may even exit
             place = str(file.relative_to(folder))
             found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
+            if isinstance(error, ModuleNotFoundError):
+                found.broken[place] += (
+                    f" Install it for {sys.executable}, or name its folder in ASV_PYTHONPATH."
+                )
             continue
         for variable, value in vars(module).items():
             if (
@@ -80,16 +84,6 @@ def discover(folder: Path) -> Found:
                     found.workloads.append(value)
     _leave_out_namesakes(found, variables)
     return found
-
-
-def _find_what_asv_finds() -> None:
-    """Put the folders of ASV_PYTHONPATH last: asv 0.6.6 makes it its processes' PYTHONPATH."""
-    there = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    places = [one for one in os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep) if one]
-    sys.path += [one for one in places if one not in sys.path]
-    added = [one for one in places if one not in there]
-    if added:  # for the processes that measure
-        os.environ["PYTHONPATH"] = os.pathsep.join([*filter(None, there), *added])
 
 
 def _astray(workload: type[Workload], module: str, variable: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import importlib
 import importlib.util
+import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +24,8 @@ class Source(msgspec.Struct, frozen=True):
     qualname: str
     file: str = ""
     pickled: str = ""
+    path: tuple[str, ...] = ()
+    """Where the process that found it looks for modules; absolute."""
 
 
 def is_at_home(workload: type[Workload]) -> bool:
@@ -35,6 +39,7 @@ def is_at_home(workload: type[Workload]) -> bool:
 def locate(workload: type[Workload]) -> Source:
     """Describe where another process finds `workload`."""
     module = workload.__module__
+    path = tuple(map(os.path.abspath, sys.path))
     loaded = sys.modules.get(module)
     file = getattr(loaded, "__file__", None) if module != "__main__" else None
     if file and "<locals>" not in workload.__qualname__:
@@ -44,7 +49,7 @@ def locate(workload: type[Workload]) -> Source:
                 "measures would not find it. Give a class the name that it is assigned to, such "
                 "as `Gelu = type('Gelu', (Base,), {...})`, and delete none."
             )
-        return Source(module, workload.__qualname__, str(Path(file).resolve()))
+        return Source(module, workload.__qualname__, str(Path(file).resolve()), path=path)
     try:
         pickled = base64.b64encode(_cloudpickle().dumps(workload)).decode()
     except Exception as error:  # whatever a user's class holds may refuse
@@ -52,17 +57,32 @@ def locate(workload: type[Workload]) -> Source:
             f"{where(workload)} cannot be sent to the process that measures: {error}. Define it at "
             "the top of a module, or keep what cannot be pickled out of it."
         ) from error
-    return Source(module, workload.__qualname__, "", pickled)
+    return Source(module, workload.__qualname__, "", pickled, path)
 
 
 def load(source: Source) -> type[Workload]:
-    """Return the class that :func:`locate` described."""
+    """Return the class that :func:`locate` described; its `path` is searched last from now on."""
+    search(source.path)
     if source.pickled:
         return _cloudpickle().loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
     found: Any = import_file(source.module, Path(source.file))
     for part in source.qualname.split("."):
         found = getattr(found, part)
     return found  # type: ignore[no-any-return]
+
+
+def search(folders: Iterable[str]) -> None:
+    """Have folders searched for modules, after all others.
+
+    Python's own modules and installed ones come first: a script called random.py or click.py beside
+    the one that is measured would otherwise stand for theirs in JAX and here.
+    """
+    sys.path += [one for one in dict.fromkeys(folders) if one not in sys.path]
+
+
+def asv_path() -> list[str]:
+    """Return the folders of ASV_PYTHONPATH: asv 0.6.6 hands those on, and not PYTHONPATH."""
+    return [one for one in os.environ.get("ASV_PYTHONPATH", "").split(os.pathsep) if one]
 
 
 def _cloudpickle() -> Any:

@@ -3,7 +3,7 @@
 A child reads its job, one line, from standard input and answers with lines on a channel of its own;
 :mod:`harness.engine.channel` is its end of that. What it prints is kept for the error if it fails.
 
-    with Child([sys.executable, "-m", "harness.some.child"], variables) as child:
+    with Child(of_module("harness.some.child"), variables) as child:
         child.send(job)
         for line in child.lines(watch):
             ...
@@ -103,7 +103,7 @@ class Child:
         """What an error calls it: the module that Python runs, else the program."""
         self.kept = kept
         locks, holders = for_children()
-        keeper = [sys.executable, "-m", "harness.engine.keeper"] if kept else []
+        keeper = of_module("harness.engine.keeper") if kept else []
         self.code: int | None = None
         """Its exit code, -N where signal N killed it; None while it runs."""
         self._printed = b""
@@ -293,8 +293,19 @@ def _signals_held() -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def of_module(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of ours in a process of its own.
+
+    The working directory is not searched for modules (-P): a user's random.py there would stand for
+    Python's own. It is where the harness itself is found there, as in a clone without installation.
+    """
+    home = Path(__file__).parents[2]
+    safe = [] if home == Path.cwd() else ["-P"]
+    return [sys.executable, *safe, "-m", module, *arguments]
+
+
 def ask(module: str, job: Any, variables: Mapping[str, str] | None, timeout_s: float) -> Any:
     """Run a module of ours on `job`, and return its answer; both are plain data."""
-    with Child([sys.executable, "-m", module], variables) as child:
+    with Child(of_module(module), variables) as child:
         child.send(json.dumps(job).encode())
         return child.answer(timeout_s)

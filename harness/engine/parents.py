@@ -14,14 +14,13 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from harness.declare.code import installed
 from harness.engine.channel import ANSWER
-from harness.engine.child import Child
+from harness.engine.child import Child, of_module
 
 MOST = 4
 """So many parents are kept, of processes with other environments; one has about 70 MB."""
@@ -96,7 +95,7 @@ class Parent:
                 raise TimeoutError
 
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", "harness.engine.parent", str(theirs.fileno())]
+        command = of_module("harness.engine.parent", str(theirs.fileno()))
         self._ended = contextlib.ExitStack()
         self._ended.callback(self._control.close)
         with theirs, self._ended:

@@ -18,7 +18,7 @@ import psutil
 from msgspec.structs import asdict, replace
 
 from harness.declare.code import installed
-from harness.engine.child import Child
+from harness.engine.child import Child, of_module
 from harness.engine.containment import group_limit_bytes
 from harness.engine.job import (
     SIZE,
@@ -208,7 +208,7 @@ class MeasuringProcess:
     def _started(self, note: int) -> Child:
         """Start the process, which notes in an open file what it is at."""
         environment, on_its_own = variables(self.job), alone(self.job)
-        command = [sys.executable, "-m", "harness.engine.worker", str(note)]
+        command = of_module("harness.engine.worker", str(note))
         command += ["compared"] if self.job.backend else []
         while True:
             parent, reason = None, on_its_own

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import shlex
-import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -27,7 +26,7 @@ from harness.declare.workload import (
     name_of,
     skip_reason,
 )
-from harness.engine.child import Child
+from harness.engine.child import Child, of_module
 from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError, UsageError, find_name
@@ -168,7 +167,7 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
                 "and was stopped. `timeout_s` of the workload says how long it may take."
             )
 
-    with Child([sys.executable, "-m", CHILD], variables(wanted.job)) as child:
+    with Child(of_module(CHILD), variables(wanted.job)) as child:
         child.send(msgspec.json.encode(wanted))
         try:
             for line in child.lines(watch):

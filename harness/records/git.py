@@ -87,7 +87,8 @@ def checked_out(source: Source, revision: str) -> Iterator[tuple[Path, Path, Sou
                 f"There is no {file.relative_to(top)} at {revision!r} ({commit[:8]}): the workload "
                 "is younger, or its file was renamed."
             )
-        yield top, tree, msgspec.structs.replace(source, file=str(there)), commit
+        others = tuple(one for one in source.path if not Path(one).is_relative_to(top))
+        yield top, tree, msgspec.structs.replace(source, file=str(there), path=others), commit
 
 
 @contextmanager
