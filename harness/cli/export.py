@@ -44,7 +44,7 @@ def export(
     A Parquet file is read back by harness.load("rows.parquet", all=True), which gives the rows
     that the results tree gives. Its column `axes` holds the axes of each row as JSON.
 
-    Parquet needs the extra `parquet`: pip install 'jax-harness[parquet]'.
+    Parquet needs the extra `parquet` (README.md, Install).
 
     \b
     Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be written.

@@ -12,6 +12,7 @@ from pathlib import Path
 from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.errors import UsageError
+from harness.records.installation import NAME, elsewhere
 from harness.records.printable import printable
 from harness.scaffold.files import File, plan, write
 from harness.scaffold.function import check, parse
@@ -80,8 +81,9 @@ def init(
     \b
     A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
     another --function to get one more workload. The function is imported and traced first, by the
-    interpreter that runs this command, so install your project there: python -m pip install -e .
-    Where it traces with one size four times as large, the workload sweeps that size.
+    interpreter that runs this command: your project is installed there (python -m pip install -e .)
+    or, as with a folder of scripts, the module lies in DIR. Where the function traces with one size
+    four times as large, the workload sweeps that size.
 
     \b
     Exit codes: 0 fine; 2 wrong usage, a function that does not import or trace, a place that cannot
@@ -111,7 +113,7 @@ def init(
         print(f"{checked.subject.place} traces{no}.")
     _print_notes(project, checked.subject.module if checked and checked.wakes_backend else "")
     if not dry_run:
-        _print_next(directory, project)
+        _print_next(directory, project, beside=checked is not None and checked.is_beside)
 
 
 def _print_files(files: Sequence[File], dry_run: bool) -> None:
@@ -147,6 +149,11 @@ def _print_notes(project: Project, wakes_backend: str) -> None:
         )
     elif not project.has_commits:
         print("There is no commit yet, and asv files results under commits: commit first.")
+    if not elsewhere():
+        print(
+            f"The workflows install {NAME} from pip's index, and yours came from elsewhere: name "
+            f"what they are to install in HARNESS there, such as {NAME} @ git+https://HOST/REPOSITORY"
+        )
     own = project.folder / "harness"
     if own.is_dir() and not (own / "asv" / "environment.py").is_file():
         print(
@@ -166,12 +173,14 @@ def _print_notes(project: Project, wakes_backend: str) -> None:
             print(f'    [tool.setuptools.packages.find]\n    include = ["{package}*"]')
 
 
-def _print_next(directory: Path, project: Project) -> None:
+def _print_next(directory: Path, project: Project, beside: bool = False) -> None:
+    """Print the next commands; asv finds a module that lies `beside` the benchmarks if told to."""
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
     print("\nNext:")
     quick = f"{go}harness run --effort quick{project.run_options}"
     print(f"  {printable(quick)}    # every workload once, and the table of stages")
-    print("  asv machine --yes && asv run -E existing --set-commit-hash HEAD    # 8 processes each")
+    asv = f"{'ASV_PYTHONPATH=$PWD ' * beside}asv run -E existing --set-commit-hash HEAD"
+    print(f"  asv machine --yes && {asv}    # 8 processes each")
     print("  asv publish && asv preview    # graphs over commits")
     if project.has_commits:
         print("Commit the new files before asv run: it files results under HEAD.")

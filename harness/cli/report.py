@@ -50,7 +50,7 @@ def report(
     compiles by XLA's passes, what changed since the time before and why, history and change points,
     scaling, cold against warm start, XLA against the baselines with the roofline, program facts,
     environment, and the limits of the numbers. What has not been measured says so, and names the
-    command that measures it. Needs the extra `figures`: pip install 'jax-harness[figures]'.
+    command that measures it. Needs the extra `figures` (README.md, Install).
 
     \b
     Exit codes: 0 written; 2 wrong usage; 4 there is nothing to report.

@@ -21,6 +21,7 @@ from harness.errors import FleetError
 from harness.fleet import order as orders
 from harness.fleet.sweep import sweep_on
 from harness.fleet.workers import Pool, Seat, gone, said
+from harness.records.installation import command_for
 
 CONNECT_S = 8.0
 """How long a scheduler may take to answer at first."""
@@ -138,8 +139,7 @@ def connect(address: Any) -> Any:
         from distributed import Client, comm  # of the extra `fleet`
     except ImportError as error:
         raise FleetError(
-            f"Sweeps over a fleet need Dask: {error}. Install the extra 'fleet': "
-            "pip install 'jax-harness[fleet]'."
+            f"Sweeps over a fleet need Dask: {error}. Install it: {command_for('fleet')}."
         ) from error
     for name in ("distributed", "distributed.client", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters of it is said by us

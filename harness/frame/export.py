@@ -13,6 +13,7 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.frame.columns import LISTS
 from harness.records.files import replaced
+from harness.records.installation import command_for
 
 
 def parquet(what: str) -> ModuleType:
@@ -23,7 +24,7 @@ def parquet(what: str) -> ModuleType:
     """
     if importlib.util.find_spec("pyarrow") is None:
         raise UsageError(
-            f"{what} needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'. A "
+            f"{what} needs pyarrow, which is not installed: {command_for('parquet')}. A "
             "file that ends in .csv needs nothing."
         )
     return importlib.import_module("harness.frame.parquet")

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.errors import StoreError, UsageError
 from harness.records.files import replaced
+from harness.records.installation import command_for
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
 """Of text in pictures. The room for it is measured when a picture is made, with the first of these;
@@ -19,7 +20,6 @@ _PHONES = '<meta name="viewport" content="width=device-width, initial-scale=1">'
 """Has phones show a page at their own width."""
 
 _PACKAGES = {"altair": "altair", "vl_convert": "vl-convert-python", "jinja2": "jinja2"}
-_REMEDY = "pip install 'jax-harness[figures]'."
 
 
 def _absent(*modules: str) -> list[str]:
@@ -31,14 +31,19 @@ def check_figure(output: Path) -> None:
     if output.suffix not in (".svg", ".png", ".html"):
         raise UsageError(f"--figure {output}: expected a name that ends in .svg, .png or .html.")
     for package in _absent("altair", "vl_convert"):
-        raise UsageError(f"--figure needs {package}, which is not installed: {_REMEDY}")
+        raise UsageError(
+            f"--figure needs {package}, which is not installed: {command_for('figures')}."
+        )
 
 
 def check_report() -> None:
     """Raise :class:`UsageError` if a package that the report needs is not installed."""
     absent = _absent(*_PACKAGES)
     if absent:
-        raise UsageError(f"The report needs {' and '.join(absent)}, not installed here: {_REMEDY}")
+        raise UsageError(
+            f"The report needs {' and '.join(absent)}, not installed here: "
+            f"{command_for('figures')}."
+        )
 
 
 def save_figure(chart: Any, output: Path) -> None:

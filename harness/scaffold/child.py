@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -20,9 +21,18 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     """Return what was found: `error` and the `stage` it happened at, or which `tries` trace.
 
     `question` has `module`, `name` (dotted), `x64`, and `tries`: lists of (shape, dtype), of which
-    the first must trace; or `inputs`, the place of a function that makes the arguments. `backend`
-    tells whether the import alone woke one of JAX's backends.
+    the first must trace; or `inputs`, the place of a function that makes the arguments. `last` is a
+    folder to search for modules after all others. `backend` tells whether the import alone woke one
+    of JAX's backends, `beside` whether a module is found in that folder only.
     """
+    places = filter(None, (question["module"], question["inputs"].partition(":")[0]))
+    tops = {place.partition(".")[0] for place in places}
+    beside = any(importlib.util.find_spec(top) is None for top in tops)
+    sys.path.append(question["last"])
+    return {**_answer(question), "beside": beside}
+
+
+def _answer(question: dict[str, Any]) -> dict[str, Any]:
     if question["x64"]:
         os.environ["JAX_ENABLE_X64"] = "1"
     try:

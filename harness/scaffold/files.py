@@ -13,6 +13,7 @@ from typing import Literal
 
 from harness.errors import StoreError, UsageError
 from harness.records.files import OWN, replaced
+from harness.records.installation import NAME, elsewhere
 from harness.scaffold import contents
 from harness.scaffold.contents import render
 from harness.scaffold.function import Checked
@@ -131,6 +132,8 @@ def _workflow(template: str, project: Project) -> str:
     place = json.dumps(f" in {at}")[1:-1] if at else ""
     defaults = f"    defaults:\n      run:\n        working-directory: {json.dumps(at)}\n"
     results = shlex.quote(project.results)
+    harness = elsewhere() or NAME
+    found = json.dumps("/".join(["${{ github.workspace }}", *filter(None, [at])]))
     return render(
         template,
         place=place,
@@ -138,6 +141,9 @@ def _workflow(template: str, project: Project) -> str:
         python=json.dumps(contents.python()),
         night_python=json.dumps(contents.night_python()),
         install="." if project.builds else "jax",
+        harness=harness,
+        figures=harness.replace(NAME, f"{NAME}[figures]", 1),
+        found="" if project.builds else f"  ASV_PYTHONPATH: {found} # pip installs nothing of it\n",
         benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,
         results=results,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.declare.location import asv_path
 from harness.errors import UsageError
 
 Argument = tuple[tuple[int, ...], str]
@@ -66,6 +67,8 @@ class Checked:
     """The size, among those of the arguments, that can be swept; None if there is none."""
     wakes_backend: bool
     """Whether importing its module starts a backend of JAX's, which does not survive forking."""
+    is_beside: bool
+    """Whether it is found in the project's folder only: asv has to be told of that."""
 
 
 def parse(function: str, arguments: Sequence[str], inputs: str = "") -> ChosenFunction:
@@ -101,23 +104,23 @@ def _argument(text: str) -> Argument:
 def check(subject: ChosenFunction, folder: Path) -> Checked:
     """Import the function and trace it with its arguments, in a process of this interpreter.
 
-    It sees what asv's processes see: what is installed, and ASV_PYTHONPATH, not PYTHONPATH and not
-    the current folder (asv 0.6.6).
+    It sees what is installed, what ASV_PYTHONPATH names, and after that the folder.
     """
     sizes = _sizes(subject)
     tries = [subject.arguments, *(larger(subject.arguments, size) for size in sizes)]
-    answer = _ask({**vars(subject), "x64": subject.x64, "tries": tries}, subject, folder)
+    question = {**vars(subject), "x64": subject.x64, "tries": tries, "last": str(folder)}
+    answer = _ask(question, subject, folder)
     if "error" in answer:
-        raise UsageError(_explain(subject, answer["stage"], answer["error"].rstrip(".")))
+        raise UsageError(_explain(subject, folder, answer["stage"], answer["error"].rstrip(".")))
     traced = [sizes[number - 1] for number in answer["traced"]]
-    return Checked(subject, traced[0] if traced else None, answer["backend"])
+    return Checked(subject, traced[0] if traced else None, answer["backend"], answer["beside"])
 
 
 def _ask(question: dict[str, Any], subject: ChosenFunction, folder: Path) -> dict[str, Any]:
     """Return what `child.py` answers, in a process of this interpreter."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    if "ASV_PYTHONPATH" in environment:
-        environment["PYTHONPATH"] = environment["ASV_PYTHONPATH"]
+    if path := [place for place in asv_path() if Path(place).resolve() != folder]:
+        environment["PYTHONPATH"] = os.pathsep.join(path)
     what = f"--function {subject.place}: importing and tracing it"
     try:
         done = subprocess.run(
@@ -167,16 +170,22 @@ def _sizes(subject: ChosenFunction) -> list[int]:
     ]
 
 
-def _explain(subject: ChosenFunction, stage: str, error: str) -> str:
+def _explain(subject: ChosenFunction, folder: Path, stage: str, error: str) -> str:
     here = f"--function {subject.place}"
     if stage == "import":
-        text = (
-            f"{here}: {subject.module} cannot be imported by {sys.executable}: {error}. Install "
-            "your project into this environment first: python -m pip install -e ."
+        text = f"{here}: {subject.module} cannot be imported by {sys.executable}: {error}."
+        missing = re.fullmatch(r"ModuleNotFoundError: No module named '([\w.]+)'", error)
+        if not missing:
+            return text
+        if missing[1].partition(".")[0] != subject.module.partition(".")[0]:
+            return f"{text} {subject.module} needs it: install it for this Python."
+        if any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
+            return f"{text} Install your project first: {sys.executable} -m pip install -e {folder}"
+        return (
+            f"{text} It is looked for among installed packages, in the folders of ASV_PYTHONPATH "
+            f"and in {folder}: give the function as MODULE:NAME of a file MODULE.py there, or set "
+            "ASV_PYTHONPATH to the folder that has it."
         )
-        if os.environ.get("PYTHONPATH") and "ASV_PYTHONPATH" not in os.environ:
-            text += " Or set ASV_PYTHONPATH to its folder: asv does not hand PYTHONPATH on."
-        return text
     shown = ", ".join(f"{dtype}[{','.join(map(str, shape))}]" for shape, dtype in subject.arguments)
     texts = {
         "attribute": f"{here}: {subject.module} has no {subject.name}: {error}.",

@@ -34,7 +34,7 @@ def report(
 
     \b
     The report has timeline, causes, tree of call sites and tables, works offline and loads nothing.
-    It needs the extra `figures`: pip install 'jax-harness[figures]'.
+    It needs the extra `figures` (README.md, Install).
     The trace is for ui.perfetto.dev and chrome://tracing: processes and threads, builds with their
     stages inside, what each was called with, where and why; what the persistent cache answered.
     Both contain paths, names of arguments and values of static arguments: look through the file
