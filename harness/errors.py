@@ -45,6 +45,10 @@ class UsageError(HarnessError):
     exit_code = ExitCode.USAGE
 
 
+class NotMeasured(UsageError):
+    """What was asked for has no results yet."""
+
+
 class StoreError(HarnessError):
     """The results folder cannot be read or written."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,8 +13,9 @@ from harness.cli import options
 from harness.cli.options import Argument, Filters, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.cli.progress import progress
-from harness.errors import ExitCode, UsageError
+from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.frame.load import everything
+from harness.records import git
 from harness.records.schema import Record
 from harness.stages import sampling
 from harness.verdicts import explain, inside, markdown, programs, rules, summary
@@ -126,7 +129,10 @@ def compare(
         level = sampling.effort(effort)
         comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
     else:
-        comparison, records = _stored(a, b, results, filters)
+        try:
+            comparison, records = _stored(a, b, results, filters)
+        except NotMeasured as error:
+            raise UsageError(f"{error}{_measured_now(a, b, benchmarks.resolve())}") from None
     if by_counts:
         raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
@@ -149,6 +155,26 @@ def _stored(a: str, b: str, results: Path, filters: Filters) -> tuple[Comparison
         arms = named_arms(frame, a, b, results)
         comparison = comparison_between(*arms, results, filters=filters)
     return comparison, [StoredRecords(arm, results) for arm in arms]
+
+
+def _measured_now(a: str, b: str, benchmarks: Path) -> str:
+    """Return the command that measures both arms, where they are commits that can be measured."""
+    top = git.top_of(benchmarks.parent)
+    commits = [git.commit_of(benchmarks.parent, arm).hash for arm in (a, b)]
+    if top is None or not all(commits):
+        return ""
+    folder = benchmarks.relative_to(top).as_posix()
+    for arm, commit in zip((a, b), commits, strict=True):
+        if not git.said(top, "rev-parse", "--verify", "--quiet", f"{commit}:{folder}"):
+            return (
+                f" {arm!r} has no folder {folder}, so it cannot be measured: commit that folder, "
+                "and compare what you change from then on."
+            )
+    return f" This measures both now, in turns: harness compare {_typed(a)} {_typed(b)} --live"
+
+
+def _typed(arm: str) -> str:
+    return arm if re.fullmatch(r"[\w./~^-]+", arm) else shlex.quote(arm)
 
 
 def measured(

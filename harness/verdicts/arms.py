@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.errors import UsageError
+from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
 from harness.frame.frame import axis_columns
 from harness.frame.load import everything, record_files_of
@@ -71,7 +71,7 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     if is_path:
         return Arm(text, everything(text))
     if frame is None:
-        raise UsageError(
+        raise NotMeasured(
             f"There are no results to find {text!r} in. Name a results tree with --results, or "
             "give both arms as paths."
         )
@@ -79,7 +79,7 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
     if where:
         return _selected(text, where, frame, repository)
     if commit := commit_of(repository, text).hash:
-        raise UsageError(
+        raise NotMeasured(
             f"{text!r} is commit {commit[:8]}, which was not measured. Measured are: "
             f"{_values(frame, 'commit')}."
         )
