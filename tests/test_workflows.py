@@ -22,7 +22,7 @@ BESIDE = Path(sys.executable).parent
 def tool(name: str) -> str:
     found = shutil.which(name, path=f"{BESIDE}{os.pathsep}{os.environ['PATH']}")
     if found is None:
-        pytest.skip(f"{name} is not installed: pip install 'jax-harness[dev]'")
+        pytest.skip(f"{name} is not installed: pip install -e '.[dev]'")
     return found
 
 

@@ -7,6 +7,7 @@ import keyword
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -180,7 +181,8 @@ def _explain(subject: ChosenFunction, folder: Path, stage: str, error: str) -> s
         if missing[1].partition(".")[0] != subject.module.partition(".")[0]:
             return f"{text} {subject.module} needs it: install it for this Python."
         if any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
-            return f"{text} Install your project first: {sys.executable} -m pip install -e {folder}"
+            command = shlex.join([sys.executable, "-m", "pip", "install", "-e", str(folder)])
+            return f"{text} Install your project first: {command}"
         return (
             f"{text} It is looked for among installed packages, in the folders of ASV_PYTHONPATH "
             f"and in {folder}: give the function as MODULE:NAME of a file MODULE.py there, or set "

@@ -234,6 +234,6 @@ def test_loading_takes_no_jax_and_without_pyarrow_only_parquet_is_refused(
     done = subprocess.run(
         [sys.executable, *words], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    needs = "needs pyarrow, which is not installed: pip install 'jax-harness[parquet]'"
+    needs = "needs pyarrow, which is not installed: pip install 'pyarrow>=17'"
     assert [needs in line for line in done.stdout.splitlines()] == [True] * 2
     assert [file.name for file in tmp_path.iterdir()] == ["rows.csv"]

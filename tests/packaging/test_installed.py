@@ -115,7 +115,7 @@ def test_asv_finds_the_workloads(project):
 
 def test_what_needs_an_extra_names_it(project):
     said = project.run("harness", "report", code=2).stderr
-    assert "pip install 'jax-harness[figures]'" in said
+    assert "pip install 'altair>=5.5' 'jinja2>=3.1' 'vl-convert-python>=1.7'" in said
 
 
 def test_a_program_is_profiled(installed):
