@@ -47,7 +47,7 @@ help:
 	@echo '                      REPOSITORY=address  makes links of the README absolute      TAG=v1.2.3 has to fit'
 	@echo 'make extras         resolve every extra on every supported Python'
 	@echo 'make lock           write constraints*.txt anew with the newest versions'
-	@echo 'make notebook       execute docs/analysis.ipynb anew, on results/'
+	@echo 'make notebook       execute docs/analysis.ipynb anew, on docs/example-results/'
 	@echo 'make docs           build the documentation into site/; a wrong link or a warning is an error'
 	@echo 'make docs-serve     the same in a browser, built anew at every change'
 	@echo 'make images         make every picture of the docs anew (needs Chromium, chromedriver and npm)'
@@ -104,10 +104,15 @@ bench: setup
 	$(BIN)/harness run --effort $(EFFORT) $(if $(filter-out 0,$(FRESH)),--fresh) \
 	    $(if $(MACHINE),--machine "$(MACHINE)") >/dev/null || status=$$?; \
 	case $$status in 0|3) ;; *) exit $$status ;; esac; status=0; \
-	HARNESS_EFFORT=$(EFFORT) $(BIN)/asv run -E existing \
-	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") || status=$$?; \
-	case $$status in 0|2) $(BIN)/harness show --latest || exit $$? ;; esac; \
-	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; asv marks them "failed" above.' >&2; \
+	mkdir -p .asv; echo 'asv files the records as its own; its tables go to .asv/bench.log'; \
+	HARNESS_EFFORT=$(EFFORT) $(BIN)/asv run -E existing --show-stderr \
+	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") \
+	    >.asv/bench.log 2>&1 || status=$$?; \
+	case $$status in \
+	    0|2) $(if $(MACHINE),HARNESS_MACHINE="$(MACHINE)") $(BIN)/harness show --latest || exit $$? ;; \
+	    *) tail -n 20 .asv/bench.log >&2 ;; \
+	esac; \
+	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; .asv/bench.log says which and why.' >&2; \
 	exit $$status
 
 # Uses the machine's own Python, JAX and CuPy: it may have no network, and JAX for its GPU is there already.

@@ -40,8 +40,7 @@ def plain(cell):
 def copy(tmp_path_factory):
     """The notebook, executed in a copy beside the committed results."""
     folder = tmp_path_factory.mktemp("place of its own")
-    shutil.copytree(ROOT / "results", folder / "results")
-    (folder / "docs").mkdir()
+    shutil.copytree(ROOT / "docs" / "example-results", folder / "docs" / "example-results")
     path = folder / "docs" / NOTEBOOK.name
     shutil.copy(NOTEBOOK, path)
     done = executed(path)

@@ -10,6 +10,7 @@ from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode, UsageError
+from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.frame.load import everything
 from harness.frame.program_facts import compile_times
@@ -67,7 +68,7 @@ def report(
     use_those_of(Path())
     links = files.asv_links(asv)
     with warnings_said():
-        frame = everything(results)
+        frame = choose.here_first(everything(results))
         comparisons = against_baseline(results)
         passes = compile_times(results)
     if frame.empty:

@@ -67,7 +67,7 @@ def show(
 
 
 def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
-    yield Heading(tables.longest_text(frame))
+    yield Heading(tables.longest_text(choose.of_one_machine(frame)))
     for heading, part in choose.by_origin(frame):
         yield Heading(heading)
         yield from stage_table(part)

@@ -9,12 +9,14 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+import numpy as np
 import pandas as pd
 
 from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import HarnessWarning, UsageError, find_name, match_names
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, origin_text
+from harness.records.environment import machine_name
 from harness.records.schema import Record
 from harness.stages.registry import names
 
@@ -291,11 +293,28 @@ def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:
     return frame
 
 
+def here_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows, those of the machine at hand before the others."""
+    elsewhere = (frame["machine"] != machine_name()).to_numpy()
+    return frame.iloc[np.argsort(elsewhere, kind="stable")].reset_index(drop=True)
+
+
+def of_one_machine(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the machine at hand, or all of them where none is of it."""
+    own = frame[frame["machine"] == machine_name()]
+    return frame if own.empty else own
+
+
 def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield a heading and the rows for each origin, machine by machine, oldest first."""
+    """Yield a heading and the rows for each origin, oldest first, the machine at hand's before all.
+
+    Each machine's clock orders its own origins only.
+    """
     groups = list(frame.groupby(ORIGIN, sort=False, dropna=False))
-    # Each machine's clock orders its own origins only.
-    groups.sort(key=lambda group: (str(group[0][0]), group[1]["started_at"].max()))
+    here = machine_name()
+    groups.sort(
+        key=lambda group: (group[0][0] != here, str(group[0][0]), group[1]["started_at"].max())
+    )
     for origin, part in groups:
         told = origin_text(dict(zip(ORIGIN, map(str, origin), strict=True)))
         cases = part[~part["workload"].isin(INSTRUMENTS)]

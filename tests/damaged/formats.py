@@ -35,7 +35,7 @@ from tests.frame.trees import failed, record
 from tests.profiles import logs
 
 RECORDS_FILE, NIGHT, PROGRAM = "01234567-a.jsonl", "2026-11-20", "ab" * 8
-ORIGINAL = Path(__file__).parents[2] / "results" / "cpu-2core"
+ORIGINAL = Path(__file__).parents[2] / "docs" / "example-results" / "cpu-2core"
 
 Values = dict[Any, Any]
 """What a reader says, by name."""

@@ -33,9 +33,10 @@ def examples(page: str) -> list[Block]:
 def prepared(folder: Path) -> Package:
     """Return a user whose folder is a small clone of this repository."""
     package = session.fresh(folder)
-    for name in ("benchmarks", "results", "docs/examples"):
+    for name in ("benchmarks", "docs/example-results", "docs/examples"):
         skipped = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, package.top / name, ignore=skipped)
+    shutil.copytree(ROOT / "docs/example-results", package.top / "results")
     shutil.copy(ROOT / "asv.conf.json", package.top)
     for name, text in FILES.items():
         package.write(package.top / name, text)

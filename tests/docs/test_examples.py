@@ -68,9 +68,8 @@ def test_both_tables_of_the_figures_are_looked_at():
 
 
 @pytest.mark.parametrize(("block", "shown"), SHOWN, ids=lambda block: block.text.split()[1])
-def test_what_the_page_of_figures_shows_is_said_today(block, shown, tmp_path):
-    results = ("-r", pages.ROOT / "results")
-    done = forks.harness(*block.text.split()[1:], *results, cwd=tmp_path)
+def test_what_the_page_of_figures_shows_is_said_today(block, shown):
+    done = forks.harness(*block.text.split()[1:], cwd=pages.ROOT)
     said = [" ".join(line.split()) for line in done.stdout.splitlines()]
     for line in shown.text.splitlines():
         words = re.escape(" ".join(line.split())).replace("…", ".*")

@@ -10,12 +10,12 @@ from tests.frame import trees
 
 @pytest.fixture(scope="module")
 def everything():
-    return harness.load("results", all=True)
+    return harness.load("docs/example-results", all=True)
 
 
 @pytest.fixture(scope="module")
 def frame():
-    return harness.load("results")
+    return harness.load("docs/example-results")
 
 
 def test_a_first_look_has_nothing_in_it_that_a_pivot_would_throw_together(frame, everything):
@@ -40,12 +40,12 @@ def test_a_column_that_is_asked_for_is_narrowed_by_that_alone(everything):
     releases = ["0.11.2", "0.12.0.1"]
     asked = {"target": "gpu:h200", "threads": "one", "env": min(everything["env"]), "jax": releases}
     for name, value in asked.items():
-        found = harness.load("results", where={name: value})
+        found = harness.load("docs/example-results", where={name: value})
         assert set(found[name]) == ({*value} if name == "jax" else {value})
 
 
 def test_columns_are_chosen_of_the_rows_of_a_first_look(frame):
-    found = harness.load("results", columns=["stage", "width"])
+    found = harness.load("docs/example-results", columns=["stage", "width"])
     assert list(found.columns) == ["stage", "width"]
     assert len(found) == len(frame)
 

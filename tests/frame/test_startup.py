@@ -69,7 +69,7 @@ def test_a_case_takes_the_processes_of_its_own_environment():
 
 
 def test_the_committed_results_have_every_phase_where_the_machine_ran_them():
-    found = harness.phases(everything("results"))
+    found = harness.phases(everything("docs/example-results"))
     assert len(found) > 50
     on_cpu = found["target"] == "cpu"
     assert set(found[on_cpu]["missing"]) <= {"", "trace"}

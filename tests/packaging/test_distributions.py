@@ -50,7 +50,7 @@ def test_the_standard_checks_pass_and_the_source_has_no_results(tmp_path):
         inside = {name.partition("/")[2] for name in opened.getnames()}
     assert {"LICENSE", "CHANGELOG.md", "docs/method.md", "tests/conftest.py"} <= inside
     assert "benchmarks/normalization.py" in inside
-    unwanted = ("results", ".git/", ".venv", "build/", "dist/")
+    unwanted = ("results", "docs/example-results", ".git/", ".venv", "build/", "dist/")
     assert [name for name in inside if name.startswith(unwanted) or name.endswith(".pyc")] == []
 
 

@@ -18,7 +18,7 @@ from harness.frame.against import against_baseline
 from harness.report.measured import Measured
 from harness.report.sweep import report
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[2] / "docs" / "example-results"
 NOTHING = against_baseline([])
 COMPLETE = "document.documentElement.dataset.complete === 'yes'"
 QUIET = (

@@ -15,7 +15,7 @@ import pandas as pd
 from harness.frame.frame import axis_columns
 from harness.frame.load import everything
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[2] / "docs" / "example-results"
 STAGES = ("trace", "lower", "compile", "execute")
 CASE = ("workload", "transform", "precision", "stage")
 

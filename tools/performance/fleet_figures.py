@@ -2,8 +2,8 @@
 
     python -m tools.performance.fleet_figures
 
-Reads results/ and takes the sweeps that compare nothing with a baseline. Bytes, seconds and memory
-are per measured case and process: those of the records of processes and of their reference program
+Reads docs/example-results and takes the sweeps that compare nothing with a baseline. Bytes, seconds
+and memory are per measured case and process: those of the records of processes and of their reference program
 are shared out among the cases. Seconds are from the first process of a sweep to the last, over
 the cases that had been measured until then: starts of processes included.
 """
@@ -23,7 +23,7 @@ OWN = ("process", "reference")
 
 
 def main() -> None:
-    files = record_files(ROOT / "results")
+    files = record_files(ROOT / "docs/example-results")
     sweeps = [[r for r in read_file(file, Problems()) if r.effort == "6x1"] for file in files]
     suite = [record for sweep in sweeps for record in sweep]
     cases = [r for r in suite if r.workload not in OWN]
