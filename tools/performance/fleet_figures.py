@@ -3,9 +3,9 @@
     python -m tools.performance.fleet_figures
 
 Reads docs/example-results and takes the sweeps that compare nothing with a baseline. Bytes, seconds
-and memory are per measured case and process: those of the records of processes and of their reference program
-are shared out among the cases. Seconds are from the first process of a sweep to the last, over
-the cases that had been measured until then: starts of processes included.
+and memory are per measured case and process: those of the records of processes and of their
+reference program are shared out among the cases. Seconds are from the first process of a sweep to
+the last, over the cases that had been measured until then: starts of processes included.
 """
 
 import gzip
