@@ -70,7 +70,9 @@ def origins(cases: pd.DataFrame) -> pd.DataFrame:
     rows = cases.groupby(ORIGIN, sort=False, dropna=False, as_index=False).agg(
         started_at=("started_at", "max"), jax=("jax", "first"), commit_date=("commit_date", "max")
     )
-    rows = rows.loc[[row for _, part in rows.groupby("machine") for row in _in_time(part)]]
+    rows = rows.loc[
+        [row for _, part in rows.groupby("machine", sort=False) for row in _in_time(part)]
+    ]
     labels = origin_labels(rows["night"], rows["started_at"], rows["commit"])
     return rows.assign(label=labels).reset_index(drop=True)
 

@@ -87,7 +87,7 @@ class Measured:
         a look stand first.
         """
         parts, said = [], []
-        for machine, own in origins(self.cases).groupby("machine", sort=True):
+        for machine, own in origins(self.cases).groupby("machine", sort=False):
             again = np.flatnonzero(own.duplicated("effort"))
             if not again.size:
                 continue

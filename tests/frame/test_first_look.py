@@ -4,7 +4,9 @@ import pytest
 
 import harness
 from harness.errors import HarnessWarning, UsageError
+from harness.frame import choose
 from harness.frame.frame import INSTRUMENTS
+from harness.frame.load import everything as read
 from tests.frame import trees
 
 
@@ -63,3 +65,16 @@ def test_nothing_is_left_out_that_would_leave_nothing(tmp_path):
     found = harness.load(tmp_path)
     assert set(found["status"]) == {"skipped"}
     assert "left_out" not in found.attrs
+
+
+@pytest.mark.parametrize("here", ["alpha", "beta"])
+def test_the_machine_at_hand_comes_first(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_MACHINE", here)
+    trees.write(tmp_path, *(trees.record(machine=name) for name in ("alpha", "beta")))
+    frame = read(tmp_path)
+    order = sorted(["alpha", "beta"], key=lambda name: name != here)
+    assert list(choose.here_first(frame)["machine"]) == order
+    assert [heading.split()[0] for heading, _ in choose.by_origin(frame)] == order
+    assert set(choose.of_one_machine(frame)["machine"]) == {here}
+    monkeypatch.setenv("HARNESS_MACHINE", "gamma")
+    assert set(choose.of_one_machine(frame)["machine"]) == {"alpha", "beta"}
