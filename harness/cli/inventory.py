@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -114,6 +115,11 @@ def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
     rest = " The rest goes on without it." if found.workloads else ""
     for place, reason in found.broken.items():
         say(f"{place}: {reason}{rest}")
+    if any("ModuleNotFoundError" in reason for reason in found.broken.values()):
+        say(
+            f"Modules are looked for in {Path.cwd()}, beside {benchmarks}, in ASV_PYTHONPATH and "
+            f"among what is installed for {sys.executable}: install what is missing there."
+        )
     if not found.workloads and found.broken:
         raise UsageError(f"No workload in {benchmarks} can be used.")
     if not found.workloads:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,10 +58,6 @@ def discover(folder: Path) -> Found:
         except (Exception, SystemExit) as error:  # a user's module may even exit
             place = str(file.relative_to(folder))
             found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
-            if isinstance(error, ModuleNotFoundError):
-                found.broken[place] += (
-                    f" Install it for {sys.executable}, or name its folder in ASV_PYTHONPATH."
-                )
             continue
         for variable, value in vars(module).items():
             if (
