@@ -47,7 +47,8 @@ class Scripts(Package):
         there = super().environment(PYTHONPATH=str(Path(harness.__file__).parents[1]), **variables)
         if "ASV_PYTHONPATH" not in variables:
             del there["ASV_PYTHONPATH"]
-        return there | FEW | {"HARNESS_EFFORT": "quick"}
+        own = {"HARNESS_LOCKS": os.environ["HARNESS_LOCKS"], "HARNESS_EFFORT": "quick"}
+        return there | FEW | own
 
     def stages(self, **variables: str) -> str:
         """Run asv on what is installed, as a user does, and return what it said."""
