@@ -53,7 +53,7 @@ def _reported() -> Path:
     """Write the report of the committed results, once for all pictures; return its folder."""
     folder = Path(tempfile.mkdtemp(prefix="harness-images-"))
     atexit.register(shutil.rmtree, folder)
-    harness("report", EXAMPLES, "-o", folder / "report.html", "--figures", folder)
+    harness("report", "-r", EXAMPLES, "-o", folder / "report.html", "--figures", folder)
     return folder
 
 
@@ -190,7 +190,9 @@ PICTURES: dict[str, Maker] = {
     "docs/stages.svg": of_the_report("stages"),
     "docs/transformer.svg": transformer,
     "docs/releases.svg": of_the_report("verdicts"),
-    "docs/baselines.svg": of_a_command("baselines", EXAMPLES, "-s", "Softmax|NBody|NaiveAttention"),
+    "docs/baselines.svg": of_a_command(
+        "baselines", "-r", EXAMPLES, "-s", "Softmax|NBody|NaiveAttention"
+    ),
     "docs/verdicts.svg": verdicts,
     "docs/profile-timeline.svg": timeline,
     "docs/images/report.png": screenshot("Benchmarks of"),
