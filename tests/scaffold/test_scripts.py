@@ -88,8 +88,10 @@ def test_scripts_called_like_other_modules_hide_none_of_them(scripts):
     for name in HIDING:
         scripts.write(scripts.folder / f"{name}.py", "raise SystemExit('hidden')\n")
     try:
-        assert "hidden" not in scripts.harness(f"{QUICK} --fresh")
-        assert "nbody.get_acc" in scripts.harness("list")
+        # `python -m harness` would search the folder first, as Python does.
+        command = Path(sys.executable).with_name("harness")
+        assert "hidden" not in scripts.run(f"{command} {QUICK} --fresh")
+        assert "nbody.get_acc" in scripts.run(f"{command} list")
         # Python itself puts the script's folder first: nothing of ours can help that.
         script = [sys.executable, "nbody.py"]
         assert subprocess.run(script, cwd=scripts.folder, check=False).returncode
@@ -99,7 +101,7 @@ def test_scripts_called_like_other_modules_hide_none_of_them(scripts):
 
 
 def test_a_script_is_profiled(scripts):
-    said = scripts.harness("profile -o profiled -- python nbody.py")
+    said = scripts.harness(f"profile -o profiled -- {sys.executable} nbody.py")
     assert "get_acc" in said
     assert "nbody.py" in said
 
