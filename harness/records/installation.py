@@ -10,8 +10,6 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from harness import __version__
-
 NAME = "jax-harness"
 _HOME = Path(__file__).parents[2]
 
@@ -28,14 +26,6 @@ def command_for(extra: str) -> str:
             one.marker = None
             chosen.append(str(one))
     return shlex.join(["pip", "install", *chosen])
-
-
-def requirement() -> str:
-    """Return what pip is to install on this machine for this very harness."""
-    if (_HOME / "pyproject.toml").is_file():  # installed for editing
-        return str(_HOME)
-    known = elsewhere()
-    return f"{NAME}=={__version__}" if known == NAME else known or f"{NAME} @ {_origin()['url']}"
 
 
 def elsewhere() -> str:
