@@ -31,9 +31,6 @@ from harness.records.units import counted
 from harness.stages import sampling
 from harness.stages.scenarios import registry as scenarios
 
-MOST_RETRIED = 5
-"""So many records that were begun more than once are told one by one."""
-
 
 @options.command(
     first_calls=Option(
@@ -59,10 +56,9 @@ MOST_RETRIED = 5
         "then names the pass that a compile became slower in.",
     ),
     timeout=Option(min=0.001, help="Seconds that one pass over one case may take."),
-    wait=Option(
-        "--wait/--no-wait",
-        help="While others measure on this machine: wait for them, as by default, or end at "
-        "once. HARNESS_WAIT=0 does the latter for every command.",
+    no_wait=Option(
+        help="End at once where others measure on this machine, instead of waiting for them. "
+        "HARNESS_WAIT=0 does so for every command."
     ),
     night=Option(
         metavar="NAME",
@@ -74,19 +70,10 @@ MOST_RETRIED = 5
         help="Measure on the workers of the Dask scheduler at this address, such as "
         "tcp://host:8786, and not here (extra 'fleet'; docs/fleet.md).",
     ),
-    each_machine=Option(
-        help="With --on: every case on every machine that can measure it, under its own name."
-    ),
-    store=Option(
-        metavar="ADDRESS",
-        help="With --on: a folder that all workers see, or a bucket (s3://...; fsspec), that "
-        "they put their records into.",
-    ),
-    wait_for_workers=Option(
+    wait=Option(
         metavar="SECONDS",
         min=0,
-        help="With --on: how long to wait for workers that can measure, 5 seconds by default: "
-        "jobs of Slurm queue.",
+        help="With --on: how long to wait where no worker can measure, 30 seconds by default.",
     ),
 )
 def run(
@@ -103,14 +90,12 @@ def run(
     keep_programs: bool = False,
     inside: bool = False,
     timeout: float | None = None,
-    wait: bool | None = None,
+    no_wait: bool = False,
     seed: options.Seed = None,
     machine: options.Machine = None,
     night: str = "",
     on: str | None = None,
-    each_machine: bool = False,
-    store: str = "",
-    wait_for_workers: float | None = None,
+    wait: float | None = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
@@ -129,17 +114,12 @@ def run(
     Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured;
     5 the fleet cannot be used; 130 interrupted (what was finished is kept).
     """
-    elsewhere = {
-        "--each-machine": each_machine,
-        "--wait-for-workers": wait_for_workers is not None,
-        "--store": bool(store),
-    }
     own_machine = "each worker names its own machine. Set HARNESS_MACHINE where it is started"
     here = {
         "--keep-programs": "programs stay on the workers" * keep_programs,
         f"--machine {machine}": own_machine * bool(machine),
     }
-    _check_on(on, elsewhere, here)
+    _check_on(on, wait, here)
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
     chosen = discover(benchmarks, [*(workloads or []), *(select or [])])
@@ -158,17 +138,17 @@ def run(
         broken=chosen.broken_names(),
         seed=seed,
     )
-    if wait is not None:
-        asked = dataclasses.replace(asked, wait=wait)
+    if no_wait:
+        asked = dataclasses.replace(asked, wait=False)
     context = local_context(results, benchmarks, machine, environment.night(night))
     if not on and (loaded := machine_load.loaded_before()):
         say(loaded)
     try:
         with progress() as on_progress:
             if on:
-                waiting = {} if wait_for_workers is None else {"wait_s": wait_for_workers}
-                given = (measured, context, asked, on_progress, say, each_machine)
-                outcome = sweep_elsewhere(on, *given, store=store, **waiting)
+                waiting = {} if wait is None else {"wait_s": wait}
+                given = (measured, context, asked, on_progress, say)
+                outcome = sweep_elsewhere(on, *given, **waiting)
             else:
                 outcome = measure(measured, context, asked, on_progress)
     except KeyboardInterrupt:
@@ -179,24 +159,21 @@ def run(
     if outcome.measured and (loaded := machine_load.loaded_meanwhile(outcome.others_cores)):
         say(loaded)
     print_page(_outcome(outcome, context, bool(on)))
-    if store:
-        print_page([f"Records: {store}"])
     if not outcome.measured and not outcome.reused:
         raise Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)
     if outcome.failed or outcome.refused or chosen.broken:
         raise Exit(ExitCode.SOME_FAILED)
 
 
-def _check_on(on: str | None, elsewhere: dict[str, bool], here: dict[str, str]) -> None:
+def _check_on(on: str | None, wait: float | None, here: dict[str, str]) -> None:
     """Refuse options that only go with `--on`, and those that do not, by the reason."""
     if on == "":  # of a variable that is not set: it must not measure here instead
         raise UsageError(
             "--on was given an empty address; expected that of a Dask scheduler, such as "
             "tcp://host:8786. Leave --on out to measure on this machine."
         )
-    for option, given in elsewhere.items():
-        if given and not on:
-            raise UsageError(f"{option} is for sweeps over a fleet: name its scheduler with --on.")
+    if wait is not None and not on:
+        raise UsageError("--wait is how long to wait for workers: name their scheduler with --on.")
     for option, why in here.items():
         if on and why:
             raise UsageError(f"{option} does not work with --on: {why}.")
@@ -227,16 +204,6 @@ def _outcome(outcome: Outcome, context: Context, fleet: bool) -> Iterator[Part]:
     if not fleet:
         yield f"Records: {context.store.path}"
         return
-    if outcome.retried:
-        yield f"{counted(len(outcome.retried), 'record')} had to be begun more than once:"
-    for record in outcome.retried[:MOST_RETRIED]:
-        axes = " ".join(f"{name}={value}" for name, value in record.axes.items())
-        process = record.replicate.rpartition("#")[2]
-        yield f"retried: {record.workload} {axes}, process {process}: {'; '.join(record.retries)}"
-    if len(outcome.retried) > MOST_RETRIED:
-        yield "..."
-    for name, reason in outcome.aside.items():
-        yield f"{name} {reason}. What it had measured was measured again on others."
     machines = sorted({record.machine for record in outcome.records})
     yield f"{counted(len(machines), 'machine')}: {', '.join(machines)}"
     yield from sorted(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.engine.estimate import Expected
-from harness.records.schema import INSTRUMENTS, Problems, Record
+from harness.records.schema import Problems, Record
 
 
 @dataclass
@@ -53,15 +53,8 @@ class Outcome:
     """Code that changed during the sweep, so that what had run it was measured again."""
     unexplained: list[str] = field(default_factory=list)
     """Cases whose program is another one than before, though no code is."""
-    aside: dict[str, str] = field(default_factory=dict)
-    """On a fleet: hosts that were put aside, with their machine's class, and why."""
     problems: Problems = field(default_factory=Problems)
     timed_ns: float = 0.0
     wall_ns: float = 0.0
     others_cores: float = 0.0
     """How many cores of this machine others kept busy meanwhile, on average."""
-
-    @property
-    def retried(self) -> list[Record]:
-        """The records of cases that a fleet had to begin more than once."""
-        return [r for r in self.records if r.retries and r.workload not in INSTRUMENTS]

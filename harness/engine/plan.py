@@ -152,6 +152,11 @@ class Plan:
             *filter(None, [self.context.night]),
         )
 
+    def size(self, group: Group) -> int:
+        """Return how many records of cases a group gets, where no process is added."""
+        usual = self.options.effort.processes
+        return sum(group.processes.get(ref.scenario, usual) for ref in group.refs)
+
     def protocol(self, group: Group) -> str:
         """Return what a process of a group does with a case."""
         if group.apart == "first_call":

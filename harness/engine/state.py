@@ -76,11 +76,7 @@ class SweepState:
             [options.effort.limit, *(n for each in self.groups for n in each.processes.values())]
         )
         """How many processes a group has at the most."""
-        self.total = sum(
-            group.processes.get(ref.scenario, options.effort.processes)
-            for group in self.groups
-            for ref in group.refs
-        )
+        self.total = sum(map(self.plan.size, self.groups))
         self.done = 0
         self.settled: set[tuple[str, str]] = set()
         """Key and replicate of what is counted in `done`."""
@@ -186,33 +182,10 @@ class SweepState:
             self.settled.add(name)
             self.done += 1
 
-    def know(self, key: str, group: Group, process: int) -> None:
-        """Count a record that was measured now and is kept elsewhere, not by this state."""
-        name = key, group.replicate(process)
-        ref = next((ref for ref in group.refs if ref.key == key), None)
-        if ref and name not in self.settled:
-            self._settle(name)
-            self.outcome.measured += 1
-            self.tell(group, ref.label, "ok", process)
-
-    def resume(self, found: Iterable[tuple[str, str, dict[str, str]]]) -> None:
-        """Count records that are kept elsewhere since before: key, replicate, code of each."""
-        groups = {ref.key: group for group in self.groups for ref in group.refs}
-        for key, replicate, code in found:
-            name, group = (key, replicate), groups.get(key)
-            fit = group and not self.options.fresh and name not in self.settled and code
-            if fit and group and not self._differing(code, project_folder(group.source)):
-                self._settle(name)
-                self.outcome.reused += 1
-
-    def forget(self, group: Group, process: int) -> None:
-        """Let what a process of a group has measured be measured again."""
-        for ref in group.refs:
-            name = ref.key, group.replicate(process)
-            self.now.pop(name, None)
-            self.before.pop(name, None)
-            self.done -= name in self.settled
-            self.settled.discard(name)
+    def holds(self, ref: JobCase, group: Group, process: int) -> bool:
+        """Return whether a process of a group has measured a case, now or before."""
+        record = self.now.get((ref.key, group.replicate(process)))
+        return record is not None and record.status in _MEASURED
 
     def _append(self, record: Record) -> None:
         begin, end = self.store.append([record])
@@ -268,13 +241,7 @@ class SweepState:
             if usual and usual.code:
                 record.code = {n: value for n, value in record.code.items() if n in usual.code}
         name = record.key, record.replicate
-        # On a fleet, another sweep may have measured it, and may have stored it as well.
-        elsewhere = record.sweep != self.plan.sweep.name
-        if elsewhere:
-            self._catch_up()
-            stored = self.before.get(name)
-        if not elsewhere or stored is None or stored.sweep != record.sweep:
-            self._append(record)
+        self._append(record)
         earlier, self.now[name] = self.now.get(name), record
         again = earlier is not None and earlier.process == record.process != ""
         if ref is None or again:  # the same, with what the process has counted at its end
@@ -291,8 +258,7 @@ class SweepState:
             self.failures[ref.key] = self.failures.get(ref.key, 0) + 1
         self._settle(name)
         if record.status in ("ok", "refused"):
-            self.outcome.reused += elsewhere
-            self.outcome.measured += not elsewhere
+            self.outcome.measured += 1
         self.tell(group, ref.label, record.status, process, record)
 
     def note_skipped(self, but: Container[str] = ()) -> None:

@@ -80,23 +80,23 @@ def sweep(
 
 
 def sweep_elsewhere(where: Any, *arguments: Any, **named: Any) -> Outcome:
-    """Do what :func:`sweep` does on other machines: with what the package offers for that, if any.
+    """Do what :func:`sweep` does on the workers of a Dask scheduler.
 
     Args:
-        where: the address of a scheduler, or an executor.
+        where: its address, or a client of it.
         arguments: as :func:`sweep` takes them.
-        named: what only a fleet needs; see :func:`harness.fleet.sweep.sweep_on`.
+        named: what :func:`harness.fleet.client.sweep` takes besides.
+
+    Raises:
+        FleetError: Dask or `harness.fleet` is not installed.
     """
-    for offered in entry_points(group="harness.fleet"):
-        try:
-            measure = offered.load()
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith("harness.fleet"):
-                raise
-            break
-        outcome: Outcome = measure(where, *arguments, **named)
-        return outcome
-    raise FleetError(
-        "Measuring on other machines needs harness.fleet, which is not part of this installation. "
-        "Install jax-harness with it, or measure on this machine."
-    )
+    try:
+        (offered,) = entry_points(group="harness.fleet", name="sweep")
+        measure = offered.load()
+    except (ValueError, ModuleNotFoundError) as error:
+        raise FleetError(
+            f"Measuring on other machines needs harness.fleet and Dask: {error}. Install them: "
+            "pip install 'jax-harness[fleet]'."
+        ) from error
+    outcome: Outcome = measure(where, *arguments, **named)
+    return outcome

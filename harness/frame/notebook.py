@@ -37,8 +37,7 @@ def sweep(
     timeout_s: float | None = None,
     memory_limit_bytes: int | None = None,
     seed: int | None = None,
-    executor: Any = None,
-    each_machine: bool = False,
+    on: Any = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> pd.DataFrame:
     """Measure workloads on this machine and return the frame of :func:`harness.load`.
@@ -61,30 +60,23 @@ def sweep(
         timeout_s: seconds that one pass over one case may take; None means the workload's own.
         memory_limit_bytes: what a measuring process may hold; None means 80 % of the machine's.
         seed: the order of visits is drawn from it; None draws a seed, which is recorded.
-        executor: measure on its workers and not here: a Dask `Client`, a cluster such as
-            `LocalCluster`, `client.get_executor()`, the address of a scheduler, or anything with
-            the shape of `concurrent.futures.Executor`; see docs/fleet.md.
-        each_machine: with `executor`, measure every case on every machine, and not once.
+        on: measure on the workers of a Dask scheduler and not here: its address, or a
+            `distributed.Client`; see docs/fleet.md.
         on_progress: called after every message of a measuring process.
 
     Returns:
         A row per case and stage; see docs/frame.md for the columns.
 
     Raises:
-        UsageError: `machine` with `executor`, or `each_machine` without it; nothing was measured.
+        UsageError: `machine` together with `on`; nothing was measured.
         WorkloadError: a workload is declared wrongly; nothing was measured.
         StoreError: the results folder cannot take records.
-        FleetError: the workers of `executor` cannot be used; what arrived is kept in `results`.
+        FleetError: no worker of the scheduler can measure; what arrived is stored in `results`.
     """
-    if machine is not None and executor is not None:
+    if machine is not None and on is not None:
         raise UsageError(
-            f"machine={machine!r} names this machine, and with executor= its workers measure: "
+            f"machine={machine!r} names this machine, and with on= others measure: "
             "leave it out, and set HARNESS_MACHINE where a worker is started."
-        )
-    if each_machine and executor is None:
-        raise UsageError(
-            "each_machine=True is for sweeps over the workers of an executor: give executor= as "
-            "well, or leave it out."
         )
     chosen = [workloads] if isinstance(workloads, type) else list(workloads)
     options = Options(
@@ -102,12 +94,10 @@ def sweep(
     )
     with temporary_folder() as scratch:
         context = local_context(Path(results or scratch), _folder(chosen), machine)
-        if executor is None:
+        if on is None:
             outcome = measure(chosen, context, options, on_progress)
         else:
-            outcome = sweep_elsewhere(
-                executor, chosen, context, options, on_progress, _warn, each_machine
-            )
+            outcome = sweep_elsewhere(on, chosen, context, options, on_progress, _warn)
     return frame_of(outcome.records)
 
 

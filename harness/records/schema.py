@@ -182,10 +182,8 @@ class Record(msgspec.Struct, omit_defaults=True):
     nothing."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
-    retries: list[str] = msgspec.field(default_factory=list)
-    """On a fleet: what became of earlier attempts at this, on which workers."""
     worker: str = ""
-    """On a fleet: the name of the machine that measured it; `machine` is that of its class."""
+    """The name of the Dask worker that measured it, for a sweep on the workers of a scheduler."""
     stderr: list[str] = msgspec.field(default_factory=list)
     """The last lines that the process wrote, where it failed."""
 

@@ -19,7 +19,6 @@ import msgspec
 
 from harness.cache import ledger
 from harness.cache.entry import read_contents
-from harness.fleet import tasks
 from harness.frame import load as loading
 from harness.frame import parquet
 from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
@@ -240,11 +239,6 @@ def _read_live(path: Path) -> Values:
     return {folder.name: msgspec.json.encode(state)} if folder and folder.exists() else {}
 
 
-def _placement(folder: Path) -> Path:
-    tasks.write_placement(folder, {"a.B@cpu": "alpha", "a.C@cpu": "beta"})
-    return folder / "placement.json"
-
-
 def _entry(folder: Path) -> Path:
     path = folder / f"jit_f-{'ab' * 32}-cache"
     path.write_bytes(zlib.compress(b"\x00\x00\x00\x07" + b"an executable" * 500))
@@ -300,7 +294,6 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format("asv result", _asv, _read_asv, _ASV, checked=False),
     Format("live state", _live, _read_live),
-    Format("placement", _placement, lambda path: {**tasks.read_placement(path.parent)}),
     Format("cache entry", _entry, _read_entry, _ENTRY, json=False),
 )
 """JAX's own entries are compressed with zlib here, which has a checksum; its zstd has none."""

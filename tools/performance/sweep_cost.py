@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from tools.performance.command import ROOT, options, took
-from tools.performance.fleet_processes import commit
+from tools.fleet_processes import commit
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
