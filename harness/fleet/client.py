@@ -50,9 +50,8 @@ ASK = "__import__('harness.fleet.worker', fromlist=['worker']).answer"
 def sweep(address: str, *asked: Any, wait_s: float = 30.0) -> Outcome:
     """Measure every case once on the workers of the Dask scheduler at an address.
 
-    It takes what :func:`harness.engine.sweep.sweep` does, and a function that is called with what
-    a user should know of the workers. Where none can measure what is left, `wait_s` seconds are
-    waited for one.
+    It takes what :func:`harness.engine.sweep.sweep` does, and a function for messages to the user.
+    Where no worker can measure what is left, it waits `wait_s` seconds for one.
 
     Raises:
         WorkloadError: a workload is declared wrongly; nothing has been measured.
@@ -72,11 +71,8 @@ def sweep(address: str, *asked: Any, wait_s: float = 30.0) -> Outcome:
         return _Sweep(client, address, *asked).run(wait_s)
 
 
-def packed(source: Source, results: Path) -> tuple[Source, bytes]:
-    """Return the top package of a workload as a zip archive, and the workload's place in it.
-
-    Hidden files, compiled ones and the results are left out.
-    """
+def packed(source: Source) -> tuple[Source, bytes]:
+    """Return the top package of a workload as a zip archive, and the workload's place in it."""
     if source.pickled:
         return source, b""
     file, project, buffer = Path(source.file), project_folder(source), io.BytesIO()
@@ -86,11 +82,11 @@ def packed(source: Source, results: Path) -> tuple[Source, bytes]:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for each in sorted({file, *declared, *top.rglob("*")}):
             parts = each.relative_to(project).parts if each.is_relative_to(project) else (".",)
-            hidden = any(part[0] == "." or part == "__pycache__" for part in parts)
-            if not hidden and each.is_file() and not each.is_relative_to(results.resolve()):
+            if each.is_file() and not any(p[0] == "." or p == "__pycache__" for p in parts):
                 archive.write(each, Path(*parts))
     if buffer.tell() > MOST_BYTES:
-        raise UsageError(f"{top} has over {MOST_BYTES >> 20} MiB, compressed: too much to be sent.")
+        most = f"at most {MOST_BYTES >> 20} MiB can be sent. Move large files out of it."
+        raise UsageError(f"{top} has {buffer.tell() >> 20} MiB, compressed; {most}")
     return replace(source, file=str(file.relative_to(project))), buffer.getvalue()
 
 
@@ -104,20 +100,12 @@ class Machine:
     """The workers that are there now, by address: the host of each."""
 
     def __post_init__(self) -> None:
-        before = self.state.before.values()
-        self.held = Counter(f"{record.workload}@{record.target}" for record in before)
         self.shares: defaultdict[str, list[Group]] = defaultdict(list)
         """What it can measure: by workload and target, the groups of cases."""
         for group in self.state.groups:
             self.shares[f"{name_of(group.workload)}@{group.target}"].append(group)
-
-    def rank(self, share: str) -> tuple[bool, int, str]:
-        """Return what is greatest for the machine that measures a share: it has most records.
-
-        Of equals, names decide, so that the next commit is measured on the same machine.
-        """
-        drawn = hashlib.sha256(repr((share, self.place)).encode()).hexdigest()
-        return share in self.shares, self.held[share], drawn
+        names = (f"{record.workload}@{record.target}" for record in self.state.before.values())
+        self.held = Counter(name for name in names if name in self.shares)
 
 
 class Task(NamedTuple):
@@ -143,7 +131,7 @@ class _Sweep:
         for workload in self.workloads:
             check(workload)
         self.outcome, self.name = Outcome(), SweepName.of(self.options)
-        self.sources = {one: packed(locate(one), self.context.results) for one in self.workloads}
+        self.sources = {one: packed(locate(one)) for one in self.workloads}
         here = environment.versions()
         self.versions = {"harness": __version__, "jax": here["jax"], "jaxlib": here["jaxlib"]}
         self.machines: dict[tuple[str, str, str], Machine] = {}
@@ -151,8 +139,7 @@ class _Sweep:
         self.left = {f"@{target}" for target in self.options.targets or ()}
         """The shares that are not measured: `workload@target`; `@target` while nobody has it."""
         self.sent: dict[Any, Task] = {}  # by future
-        self.attempts: Counter[tuple[str, int]] = Counter()
-        """By group and number of a process: those of one that is done are ATTEMPTS or more."""
+        self.attempts = Counter[tuple[str, int]]()  # by group and process; one that is done has all
         self.wake, self.scheduler = threading.Event(), cast(Any, self.client.scheduler)
 
     def run(self, wait_s: float) -> Outcome:
@@ -175,14 +162,11 @@ class _Sweep:
         finally:  # Ctrl-C included: what is cancelled ends on its worker
             with contextlib.suppress(Exception):  # the scheduler may be gone
                 self.client.cancel([*self.sent], force=True)
-        states = [machine.state for machine in self.machines.values()]
-        for state in states:
-            state.close()
-        everywhere = set.intersection(*(set(state.plan.left_out) for state in states))
-        self.outcome.left_out = {name: states[0].plan.left_out[name] for name in everywhere}
+        for machine in self.machines.values():
+            machine.state.close()
+        out = [machine.state.plan.left_out for machine in self.machines.values()]
+        self.outcome.left_out = {n: out[0][n] for n in set.intersection(*map(set, out))}
         return self.outcome
-
-    # Workers
 
     def _look(self) -> None:
         """Ask workers that have come what they are; take back what is lost with its machine."""
@@ -200,9 +184,9 @@ class _Sweep:
                 f"The scheduler {self.address} is gone: {_line(error)}. What arrived is stored. "
                 "Start it again and run the same command: it resumes."
             ) from error
-        for known in (self.refused, *(machine.hosts for machine in machines)):
+        for workers in (self.refused, *(machine.hosts for machine in machines)):
             for address in seen - there:
-                known.pop(address, None)
+                workers.pop(address, None)
         for address, reply in answers.items():
             if why := self._meet(address, reply):
                 self._refuse(address, why)
@@ -219,7 +203,7 @@ class _Sweep:
         answer = msgspec.msgpack.decode(reply, type=Answer)
         wanted = self.options.targets or {t for w in self.workloads for t in w.targets}
         if not answer.refused and all(target in answer.missing for target in wanted):
-            return "; ".join(f"has no {target}: {answer.missing[target]}" for target in wanted)
+            answer.refused = "; ".join(f"has no {t}: {answer.missing[t]}" for t in wanted)
         if not answer.refused:
             self._machine(answer).hosts[address] = answer.host
         return answer.refused
@@ -250,9 +234,9 @@ class _Sweep:
             )
             others = [other.state.plan.skipped for other in self.machines.values()]
             state.note_skipped(but={group.name for skipped in others for group, *_ in skipped})
-            self.machines[answer.place] = found = Machine(answer.place, state)
+            self.machines[answer.place] = new = Machine(answer.place, state)
             self.left -= {f"@{target}" for target in targets or ()}
-            self.left |= found.shares.keys()
+            self.left |= new.shares.keys()
         return self.machines[answer.place]
 
     def _stuck(self) -> str:
@@ -262,16 +246,29 @@ class _Sweep:
         lines += [f"Start one on each machine: dask worker {self.address}"]
         return "\n  ".join([f"No worker of {self.address} can measure what is left:", *lines])
 
-    # Tasks
+    def _homes(self) -> dict[str, Machine]:
+        """Return which machine measures each share: the one that has most of its records.
+
+        Of equals, names decide, in equal parts, so that the next commit is measured there as well.
+        """
+        homes, machines, held = dict[str, Machine](), [*self.machines.values()], Counter[str]()
+        for machine in machines:
+            held |= machine.held + Counter([*machine.shares])
+        for share in sorted(held, key=lambda share: (-held[share], share)):
+            ranks = {}
+            for one in machines:
+                room = [*homes.values()].count(one) * len(machines) < len(held)
+                drawn = hashlib.sha256(f"{one.place[0]} {share}".encode()).hexdigest()
+                ranks[share in one.shares, one.held[share], room, drawn, one.place] = one
+            homes[share] = ranks[max(ranks)]
+        return homes
 
     def _send(self) -> None:
         """Send each machine that is free a process of a share that is not being measured."""
-        for share in sorted(self.left - {task.share for task in self.sent.values()}):
-            machine = max(self.machines.values(), key=lambda one: one.rank(share), default=None)
-            if machine is None or share not in machine.shares:
-                continue
+        idle = self.left - {task.share for task in self.sent.values()}
+        for share, machine in self._homes().items():
             busy = sum(task.machine is machine for task in self.sent.values())
-            if busy >= len({*machine.hosts.values()}):
+            if share not in idle or busy >= len({*machine.hosts.values()}):
                 continue
             jobs = (
                 (group, job)
@@ -287,7 +284,7 @@ class _Sweep:
             source, archive = self.sources[task.group.workload]
             names = {"job": encode(replace(task.job, source=source)), "archive": archive}
             call = eval, f"{ASK}(versions, job, archive)", {"versions": self.versions, **names}
-            # Where one of these dies, Dask has another one measure it again.
+            # Where one of these workers dies, Dask has another one measure it again.
             future = self.client.submit(*call, workers=[*machine.hosts], pure=False)
             future.add_done_callback(lambda future: self.wake.set())
             self.sent[future] = task
@@ -300,10 +297,8 @@ class _Sweep:
             self._lose(task, _line(error))
             return
         records = [*map(decode, answer.records.splitlines())]
-        if any(isinstance(record, str) for record in records):
-            answer.refused = "returned what is no record"
-        elif answer.place != task.machine.place:
-            answer.refused = "is not what it was: its packages, flags or hardware"
+        if answer.place != task.machine.place or any(isinstance(one, str) for one in records):
+            answer.refused = answer.refused or "has changed: its packages, flags or hardware"
         if answer.refused:
             self._refuse(answer.address, answer.refused)
         else:

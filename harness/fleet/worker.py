@@ -34,7 +34,7 @@ class Answer(msgspec.Struct, kw_only=True):
     """See :func:`harness.engine.lock.host`."""
     versions: dict[str, str]
     missing: dict[str, str]
-    """By target that the machine does not have: the reason."""
+    """Targets that the machine does not have, each with the reason."""
     refused: str = ""
     """Why nothing was or can be measured; can be put after the worker's name."""
     address: str = ""
@@ -47,9 +47,10 @@ def answer(versions: dict[str, str], job: bytes = b"", archive: bytes = b"") -> 
     environment.surroundings.cache_clear()  # packages may be upgraded under a worker
     here = {"harness": __version__, **environment.versions()}
     missing = {name: target.lacking() for name, target in targets.TARGETS.items()}
-    found = Answer(
+    result = Answer(
         place=(environment.machine_name(), environment.env_name(), environment.identity()),
         host=host(),
+        address=get_worker().address if job else "",
         versions=environment.versions(),
         missing={name: why for name, why in missing.items() if why},
         refused="; ".join(
@@ -58,14 +59,13 @@ def answer(versions: dict[str, str], job: bytes = b"", archive: bytes = b"") -> 
             if here[name] != version
         ),
     )
-    if job and not found.refused:
-        _measure(decode_job(job), archive, found)
-    return msgspec.msgpack.encode(found)
+    if job and not result.refused:
+        _measure(decode_job(job), archive, result)
+    return msgspec.msgpack.encode(result)
 
 
-def _measure(job: Job, archive: bytes, found: Answer) -> None:
+def _measure(job: Job, archive: bytes, result: Answer) -> None:
     worker = get_worker()
-    found.address = worker.address
     listener = _Listener(worker, worker.get_current_task())
     try:
         with temporary_folder() as folder, alone([processor()], lambda holder: listener.check()):
@@ -78,8 +78,8 @@ def _measure(job: Job, archive: bytes, found: Answer) -> None:
                 job.platforms = targets.TARGETS[job.target].platforms  # cuda or rocm
             execute(job, listener)
     except (HarnessError, OSError) as error:  # a disk is full, or no process can be started
-        found.refused = f"cannot measure: {type(error).__name__}: {error}"
-    found.records = b"".join(map(encode, listener.records.values()))
+        result.refused = f"cannot measure: {type(error).__name__}: {error}"
+    result.records = b"".join(map(encode, listener.records.values()))
 
 
 @dataclass
