@@ -9,26 +9,32 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+from distributed import Client
 
+from harness.records.schema import Problems, Record, read_file
+from harness.records.store import record_files
 from tests import started
 from tests.repositories import git
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 MARK = "HARNESS_TESTED_FLEET"
 """In the environment of every process of a fleet: by it those that are left over are found."""
 
+MEASURES = "harness.engine.worker"
+
 
 def free_port() -> int:
     """Return a port that nobody listens at."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
 
 
 def commit(folder: Path) -> None:
@@ -37,87 +43,100 @@ def commit(folder: Path) -> None:
         git(folder, *words.split())
 
 
-def committed(folder: Path, modules: Mapping[str, str]) -> None:
-    """Make a git repository with modules of workloads."""
-    benchmarks = folder / "benchmarks"
-    benchmarks.mkdir(parents=True)
-    for name, text in {"__init__": "", **modules}.items():
-        (benchmarks / f"{name}.py").write_text(text)
-    commit(folder)
+def measured(results: Path) -> list[Record]:
+    """Return every record of a case in a results tree, repeated ones too."""
+    problems = Problems()
+    records = [record for file in record_files(results) for record in read_file(file, problems)]
+    assert not problems, problems
+    return [record for record in records if record.workload not in ("process", "reference")]
+
+
+def times(results: Path) -> Counter[tuple[str, ...]]:
+    """Return how often each process has measured each case, on whatever machine."""
+    return Counter(
+        (record.workload, str(record.axes), record.protocol, record.replicate)
+        for record in measured(results)
+        if record.status == "ok"
+    )
 
 
 @dataclass
 class Fleet:
-    """A scheduler and workers that were started in a folder, and are started again where needed."""
+    """A scheduler and workers that run in a folder, and are started again where needed."""
 
     folder: Path
-    """Holds the project (`project/`, with its benchmarks), and logs."""
-    machines: Sequence[str]
-    bare: Sequence[str] = ()
+    """Holds the project (`project/benchmarks/`), and logs."""
+    modules: Mapping[str, str]
+    """The modules of workloads, by name."""
+    machines: Sequence[str] = ("alpha", "beta")
+    """The names of machines that the workers pass for."""
+    bare: Sequence[str] = ("beta",)
     """The machines whose worker has no nanny."""
-    preload: str = ""
-    """A module that each worker imports first."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """More of the environment of each process."""
-    port: int = field(default_factory=free_port)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
-    @property
-    def address(self) -> str:
-        """Where the scheduler listens."""
-        return f"tcp://127.0.0.1:{self.port}"
-
-    @property
-    def project(self) -> Path:
-        """The git repository with the workloads."""
-        return self.folder / "project"
+    def __post_init__(self) -> None:
+        self.port = free_port()
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self.project = self.folder / "project"
+        benchmarks = self.project / "benchmarks"
+        benchmarks.mkdir(parents=True)
+        for name, text in {"__init__": "", **self.modules}.items():
+            (benchmarks / f"{name}.py").write_text(text)
+        commit(self.project)
+        self.elsewhere = self.folder / "elsewhere"  # where workers find no workloads
+        self.elsewhere.mkdir()
 
     def environment(self, machine: str = "") -> dict[str, str]:
         """Return the environment of a process of the fleet."""
-        found = {
+        path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {
             **os.environ,
             MARK: str(self.folder),
-            "PYTHONPATH": os.pathsep.join(
-                [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-            ),
+            "PYTHONPATH": os.pathsep.join(path),
             "JAX_PLATFORMS": "cpu",
-            "JAX_ENABLE_COMPILATION_CACHE": "0",
+            "HARNESS_COMPUTE": "0",
+            "HARNESS_LOCKS": str(self.folder),  # others may measure on this machine
+            **({"HARNESS_MACHINE": machine} if machine else {}),
             **self.variables,
         }
-        if machine:
-            found |= {"HARNESS_MACHINE": machine, "HARNESS_CLASS": machine}
-        return found
 
-    def start(self) -> list[str]:
-        """Start what does not run; return the names of that."""
-        new = []
+    def start(self) -> None:
+        """Start what does not run."""
         for name in ("scheduler", *self.machines):
-            there = self.running.get(name)
-            if there is None or there.poll() is not None:
-                self.running[name] = self._start(name)
-                new.append(name)
-        return new
+            if name not in self.running or self.running[name].poll() is not None:
+                words = ["scheduler", "--port", str(self.port), "--host", "127.0.0.1"]
+                if name != "scheduler":
+                    words = ["worker", self.address, "--nthreads", "1", "--name", name]
+                    words += ["--local-directory", str(self.folder / "dask" / name)]
+                    words += ["--no-nanny"] if name in self.bare else []
+                self.running[name] = self.launch(name, "dask", *words, "--no-dashboard")
 
-    def _start(self, name: str) -> subprocess.Popen[bytes]:
-        dask = [sys.executable, "-m", "dask"]
-        if name == "scheduler":
-            command = [*dask, "scheduler", "--port", str(self.port), "--no-dashboard"]
-            command += ["--host", "127.0.0.1"]
-        else:
-            command = [*dask, "worker", self.address, "--nthreads", "1", "--resources", "cpu=1"]
-            command += ["--no-dashboard", "--local-directory", str(self.folder / "dask" / name)]
-            command += ["--no-nanny"] if name in self.bare else []
-            command += ["--preload", self.preload] if self.preload else []
+    def launch(self, name: str, module: str, *words: str, **more: str) -> subprocess.Popen[bytes]:
+        """Start a program of the fleet, with a log of that name."""
+        client = module == "harness"
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                command,
-                cwd=self.project,
-                env=self.environment("" if name == "scheduler" else name),
+                [sys.executable, "-m", module, *words],
+                cwd=self.project if client else self.elsewhere,
+                env=self.environment("" if client else name) | more,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                # A shell makes what it runs in the background ignore Ctrl-C.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
+
+    def run(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
+        """Start `harness run --on` the fleet; its messages are in `client.log`."""
+        (self.folder / "client.log").unlink(missing_ok=True)
+        return self.launch("client", "harness", "run", "--on", self.address, *words, **more)
+
+    def log(self, name: str = "client") -> str:
+        """Return what a process has written."""
+        return (self.folder / f"{name}.log").read_text(errors="replace")
 
     def process(self, name: str) -> psutil.Process:
         """Return the process that works for a machine, or the scheduler's; not its nanny.
@@ -137,20 +156,29 @@ class Fleet:
         """Return every process that was started for this fleet and still runs."""
         return started.of(str(self.folder), MARK)
 
-    def wait(self, workers: int, timeout_s: float = 60.0) -> None:
-        """Wait until so many workers have come; start again what ends meanwhile."""
-        from distributed import Client
+    def measuring(self) -> list[psutil.Process]:
+        """Return the processes that measure for this fleet."""
+        found = []
+        for one in self.processes():
+            with contextlib.suppress(psutil.Error):
+                found += [one] if MEASURES in " ".join(one.cmdline()) else []
+        return found
 
-        until = time.monotonic() + timeout_s
+    def wait(self, workers: int | None = None, timeout_s: float = 90.0) -> None:
+        """Wait until so many workers are there, all by default; start again what ends meanwhile."""
+        count, until = (
+            len(self.machines) if workers is None else workers,
+            time.monotonic() + timeout_s,
+        )
         while True:
             with (
                 contextlib.suppress(OSError, TimeoutError),
                 Client(self.address, timeout=5, set_as_default=False) as client,
             ):
-                client.wait_for_workers(workers, timeout=5)
+                client.wait_for_workers(count, timeout=10)
                 return
             self.start()
-            assert time.monotonic() < until, f"{workers} workers did not come to {self.address}"
+            assert time.monotonic() < until, f"{count} workers did not come to {self.address}"
 
     def stop(self, patience_s: float = 15.0) -> list[str]:
         """Ask all to end, and return the command lines of those that did not; they are killed.
@@ -168,19 +196,20 @@ class Fleet:
                 time.sleep(0.1)
         while (left := self.processes()) and time.monotonic() < until:
             time.sleep(0.2)
-        told = []
-        for found in left:
+        lines = []
+        for one in left:
             with contextlib.suppress(psutil.Error):
-                told.append(" ".join(found.cmdline()))
-                found.kill()
-        return told
+                lines.append(" ".join(one.cmdline()))
+                one.kill()
+        return lines
 
 
 @contextlib.contextmanager
-def fleet(*arguments: object, **options: object) -> Iterator[Fleet]:
-    """Make a fleet that is gone afterwards, whatever happens."""
-    made = Fleet(*arguments, **options)  # type: ignore[arg-type]
+def fleet(folder: Path, modules: Mapping[str, str], **options: object) -> Iterator[Fleet]:
+    """Start a fleet that is gone afterwards, whatever happens."""
+    made = Fleet(folder, modules, **options)  # type: ignore[arg-type]
     try:
+        made.start()
         yield made
     finally:
         made.stop(5.0)

@@ -17,8 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.performance.command import ROOT, options, took
 from tools.fleet_processes import commit
+from tools.performance.command import ROOT, options, took
 
 CONFIGURATION = """
 {"version": 1, "project": "cost", "repo": ".", "branches": ["HEAD"], "environment_type": "existing",
