@@ -45,7 +45,6 @@ FORKED = {
     "cli",
     "docs",
     "engine",
-    "fleet",
     "frame",
     "ir",
     "nightly",

@@ -5,15 +5,13 @@
 
 Each round starts a command in a project of its own and kills it at a random moment (SIGKILL): the
 command, its process group, one of the processes below it, or all of them at once; or presses Ctrl-C
-until it has ended. Below a sweep over a fleet are the scheduler, the workers, and what measures
-there. The bytes of all whole lines of records that are there then must be there at every later
-look, in their place. After a few kills the next command runs to its end; then no process, no
-temporary folder, no worktree, no shared memory and no half-written file may be left, and `harness
-doctor` must find no damaged line.
+until it has ended. The bytes of all whole lines of records that are there then must be there at
+every later look, in their place. After a few kills the next command runs to its end; then no
+process, no temporary folder, no worktree, no shared memory and no half-written file may be left,
+and `harness doctor` must find no damaged line.
 
-Temporary folders of asv's and Dask's own stay where they are killed, and are counted apart.
-`python -m tools.fleet_kills` holds what a fleet's sweep has measured in the end against an
-undisturbed one.
+Temporary folders of asv's own stay where they are killed, and are counted apart. A sweep on the
+workers of a scheduler has `python -m tools.fleet_kills`.
 """
 
 from __future__ import annotations
@@ -37,10 +35,8 @@ from harness.records.store import record_files
 from tests import started
 from tools.interrupts import PROGRAM
 from tools.left_over import Place
-from tools.performance.fleet_processes import Fleet, fleet
 
 HARNESS, ASV = ("-m", "harness"), ("-m", "asv")
-FLEET = "run on a fleet"
 NIGHTLY = ("nightly", "--night", "{night}")
 SHORT = PROGRAM.replace("60", "3")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -55,7 +51,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "cache advise": (*HARNESS, "cache", "advise", "--", "-c", SHORT),
     "ir of a commit": (*HARNESS, "ir", "Scale", "--diff", "commit:HEAD~1"),
     "compile": (*HARNESS, "compile", "Scale"),
-    FLEET: (*HARNESS, "run", "--on", "{fleet}", "--effort", "20x1", "--fresh", "--target", "cpu"),
 }
 NEXT = (*HARNESS, "run", "--effort", "1x1")
 WAYS = ("command", "group", "a process below", "everything", "Ctrl-C")
@@ -92,12 +87,10 @@ class Ledger:
         return sum(map(len, self._seen.values()))
 
 
-def disturb(
-    place: Place, fleet: Fleet, name: str, rng: random.Random, number: int, within_s: float
-) -> str:
+def disturb(place: Place, name: str, rng: random.Random, number: int, within_s: float) -> str:
     """Start a command and kill something of it; return what, or `ended before`."""
     night = f"night-{number // (3 * len(COMMANDS))}"  # some are gone on with
-    parts = {"new": f"new-{number}", "night": night, "fleet": fleet.address}
+    parts = {"new": f"new-{number}", "night": night}
     words = [word.format(**parts) for word in COMMANDS[name]]
     running = place.start(*words, process_group=0)
     with contextlib.suppress(subprocess.TimeoutExpired):
@@ -105,9 +98,6 @@ def disturb(
         return "ended before"
     way = rng.choice(WAYS)
     below = psutil.Process(running.pid).children(recursive=True)
-    if name == FLEET:
-        # Python's own process that removes semaphores is spared: after it nobody could.
-        below += [one for one in fleet.processes() if not runs(one, "resource_tracker")]
     if way == "a process below" and below:
         with contextlib.suppress(psutil.NoSuchProcess):
             rng.choice(below).kill()
@@ -127,22 +117,10 @@ def disturb(
     return way
 
 
-def runs(process: psutil.Process, module: str) -> bool:
-    """Tell whether a process runs a module of Python."""
-    with contextlib.suppress(psutil.Error):
-        return any(module in word for word in process.cmdline())
-    return False
-
-
-def settled(place: Place, fleet: Fleet) -> bool:
-    """Wait until no process is left of a killed command; return whether that came.
-
-    What does not measure in a fleet waits for the next sweep.
-    """
+def settled(place: Place) -> bool:
+    """Wait until no process is left of a killed command; return whether that came."""
     deadline = time.monotonic() + END_S
-    while started.of(place.token) or any(
-        runs(one, "harness.engine.worker") for one in fleet.processes()
-    ):
+    while started.of(place.token):
         if time.monotonic() > deadline:
             return False
         time.sleep(0.05)
@@ -161,7 +139,7 @@ def judged(place: Place) -> tuple[list[str], int]:
 
 
 def of_others(left: str) -> bool:
-    """Tell whether something that is left is a temporary folder of asv's or Dask's own."""
+    """Tell whether something that is left is a temporary folder of asv's own."""
     return left.startswith("folder ") and "harness" not in left
 
 
@@ -173,22 +151,15 @@ def campaign(
     names = [name for name in COMMANDS if only in name]
     counts: Counter[str] = Counter()
     until = time.monotonic() + 60 * minutes
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Place(Path(folder)) as place,
-        fleet(Path(folder), ("alpha", "beta"), bare=("beta",), variables=place.locks) as on,
-    ):
+    with tempfile.TemporaryDirectory() as folder, Place(Path(folder)) as place:
         records = Ledger(place.results)
         number, since, took_s = 0, list[str](), dict[str, float]()
         while counts["kills"] < count and time.monotonic() < until:
             name = names[number % len(names)]
             number += 1
-            if name == FLEET:
-                on.start()
-                on.wait(len(on.machines))
             began = time.monotonic()
             within_s = min(longest_s, took_s.get(name, longest_s))
-            way = disturb(place, on, name, rng, number, within_s)
+            way = disturb(place, name, rng, number, within_s)
             if way == "ended before":
                 counts[way] += 1
                 took_s[name] = time.monotonic() - began
@@ -196,14 +167,14 @@ def campaign(
             counts["kills"] += 1
             counts[f"kills of {name}"] += 1
             since.append(f"{name} ({way})")
-            wrong = [] if settled(place, on) else ["processes are left"]
+            wrong = [] if settled(place) else ["processes are left"]
             wrong += [f"records lost: {one}" for one in records.look()]
             look = len(since) == KILLS_A_LOOK or counts["kills"] == count
             if look:
                 more, of_others = judged(place)
                 wrong += [*more, *(f"records lost: {one}" for one in records.look())]
                 counts["looks after the next command"] += 1
-                counts["folders of asv's and Dask's own"] += of_others
+                counts["folders of asv's own"] += of_others
             if wrong:
                 counts["wrong"] += 1
                 print(f"#{number} {', '.join(since)}: {wrong}"[:2000], flush=True)
@@ -211,9 +182,6 @@ def campaign(
                 since.clear()
                 place.tidy()
         counts["bytes of records held against"] = records.size
-        if left := on.stop():
-            counts["wrong"] += 1
-            print(f"left of the fleet: {left}")
     return counts
 
 

@@ -87,4 +87,4 @@ def test_measuring_on_a_fleet_that_was_deleted_says_so(house, tmp_path):
     )
     done = house("run", "--on", "tcp://nowhere:1", "--benchmarks", str(tmp_path))
     assert done.returncode == 5
-    assert "needs harness.fleet, which is not part of this installation" in done.stderr
+    assert "pip install 'jax-harness[fleet]'" in done.stderr
