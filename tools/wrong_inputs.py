@@ -27,7 +27,7 @@ run: --effort «1x1x1» ; --timeout «0» ; --timeout «soon» ; --first-calls �
 run: --scenario «hot» ; --target «gpu:h2000» ; --target «cpu:avx» ; --target gpu:«missing.pbtxt»
 run: --case «size» ; --case «sise»=8 ; --case «=8» ; --select '«(»' ; «NoSuchWorkload»
 run: --machine «a/b» ; --night «../../etc» ; --benchmarks «nowhere» ; --benchmarks «asv.conf.json»
-run: --store folder => --on ; --each-machine => --on ; --wait-for-workers 5 => --on
+run: --wait 5 => --on
 list: --format «xml» ; «NoSuchWorkload»
 targets: «gpu:h2000»
 show: --stage «compilee» ; --scenario «hot» ; --target «gpu:h2000» ; --case «size»

@@ -85,10 +85,10 @@ def test_each_process_measures_each_case_once_and_a_failure_is_a_record(ready, t
     assert list(times(tmp_path).values()) == [1] * 6
     records = measured(tmp_path)
     assert {(r.workload, r.axes["size"], r.status) for r in records} == {
-        ("small.One", "8", "ok"),
-        ("small.One", "9", "ok"),
-        ("small.Two", "8", "ok"),
-        ("small.Two", "9", "failed"),
+        ("small.One", 8, "ok"),
+        ("small.One", 9, "ok"),
+        ("small.Two", 8, "ok"),
+        ("small.Two", 9, "failed"),
     }
     assert {(r.machine, r.worker) for r in records} == {("alpha", "alpha"), ("beta", "beta")}
     of_workload = {
