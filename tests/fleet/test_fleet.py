@@ -118,7 +118,11 @@ def test_what_a_killed_worker_measured_is_measured_again(ready, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("victim", "code"), [("client", ExitCode.INTERRUPTED), ("scheduler", ExitCode.UNUSABLE)]
+    ("victim", "code"),
+    [
+        ("client", ExitCode.INTERRUPTED),
+        pytest.param("scheduler", ExitCode.UNUSABLE, marks=pytest.mark.nightly),
+    ],
 )
 def test_nothing_goes_on_measuring_and_the_command_resumes(ready, tmp_path, victim, code):
     run = ready.run("Slow", "--effort", "2x1", "--results", str(tmp_path))
@@ -148,7 +152,8 @@ def test_a_command_that_nobody_can_carry_out_ends_and_says_why(ready, tmp_path):
     assert not measured(tmp_path)
 
 
-def test_no_scheduler_is_one_error(tmp_path):
+def test_no_scheduler_is_one_error(monkeypatch):
+    monkeypatch.setattr(fleet_client, "CONNECT_S", 1.0)
     with pytest.raises(HarnessError, match="No Dask scheduler answers at tcp"):
         fleet_client.sweep("tcp://127.0.0.1:1")
 
