@@ -91,7 +91,7 @@ def packed(source: Source) -> tuple[Source, bytes]:
 
 
 @dataclass(eq=False)
-class Machine:
+class FleetMachine:
     """A machine, or several of one name that are alike."""
 
     place: tuple[str, str, str]
@@ -111,7 +111,7 @@ class Machine:
 class Task(NamedTuple):
     """A process that is being measured."""
 
-    machine: Machine
+    machine: FleetMachine
     share: str
     group: Group
     job: Job
@@ -134,7 +134,7 @@ class _Sweep:
         self.sources = {one: packed(locate(one)) for one in self.workloads}
         here = environment.versions()
         self.versions = {"harness": __version__, "jax": here["jax"], "jaxlib": here["jaxlib"]}
-        self.machines: dict[tuple[str, str, str], Machine] = {}
+        self.machines: dict[tuple[str, str, str], FleetMachine] = {}
         self.refused: dict[str, str] = {}  # by address of a worker: why
         self.left = {f"@{target}" for target in self.options.targets or ()}
         """The shares that are not measured: `workload@target`; `@target` while nobody has it."""
@@ -215,7 +215,7 @@ class _Sweep:
             machine.hosts.pop(address, None)
         self.on_note(f"The worker {address} {why}.")
 
-    def _machine(self, answer: Answer) -> Machine:
+    def _machine(self, answer: Answer) -> FleetMachine:
         """Return the machine of a worker, planned where it is new."""
         if answer.place not in self.machines:
             machine, env, identity = answer.place
@@ -234,7 +234,7 @@ class _Sweep:
             )
             others = [other.state.plan.skipped for other in self.machines.values()]
             state.note_skipped(but={group.name for skipped in others for group, *_ in skipped})
-            self.machines[answer.place] = new = Machine(answer.place, state)
+            self.machines[answer.place] = new = FleetMachine(answer.place, state)
             self.left -= {f"@{target}" for target in targets or ()}
             self.left |= new.shares.keys()
         return self.machines[answer.place]
@@ -246,12 +246,12 @@ class _Sweep:
         lines += [f"Start one on each machine: dask worker {self.address}"]
         return "\n  ".join([f"No worker of {self.address} can measure what is left:", *lines])
 
-    def _homes(self) -> dict[str, Machine]:
+    def _homes(self) -> dict[str, FleetMachine]:
         """Return which machine measures each share: the one that has most of its records.
 
         Of equals, names decide, in equal parts, so that the next commit is measured there as well.
         """
-        homes, machines, held = dict[str, Machine](), [*self.machines.values()], Counter[str]()
+        homes, machines, held = dict[str, FleetMachine](), [*self.machines.values()], Counter[str]()
         for machine in machines:
             held |= machine.held + Counter([*machine.shares])
         for share in sorted(held, key=lambda share: (-held[share], share)):
