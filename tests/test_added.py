@@ -61,6 +61,7 @@ def python(house, script):
     return done.stdout
 
 
+@pytest.mark.nightly
 def test_a_new_stage_is_in_the_frame_calibrated_in_its_place_and_proven(house):
     said = python(
         house,
@@ -83,6 +84,7 @@ def page(house):
     return (house.folder / "page.html").read_text()
 
 
+@pytest.mark.nightly
 def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house, page):
     assert "serialize" in house.command("show", "-r", "results")
     arms = ["compare", "night=one", "night=two", "-r", "results", "--stage", "serialize"]
@@ -94,6 +96,7 @@ def test_a_new_stage_is_shown_compared_reported_and_read_by_asv(house, page):
     assert "scenario='off', stage='serialize', unit='seconds'" in metrics
 
 
+@pytest.mark.nightly
 def test_a_new_scenario_has_its_stages_and_is_measured_in_a_filled_directory(house):
     said = python(
         house,
@@ -105,6 +108,7 @@ def test_a_new_scenario_has_its_stages_and_is_measured_in_a_filled_directory(hou
     assert "kept" in house.command("show", "-r", "results")
 
 
+@pytest.mark.nightly
 def test_a_new_side_is_measured_compared_and_drawn(house):
     shown = house.command("baselines", "-s", "Sum", "-r", "compared", "--format", "json")
     rows = json.loads(shown)
@@ -124,6 +128,7 @@ def test_a_new_side_is_measured_compared_and_drawn(house):
     assert said.split() == ["2", "#123456", "True"]
 
 
+@pytest.mark.nightly
 def test_a_new_fact_is_recorded_shown_and_read_by_asv(house):
     said = python(
         house,
@@ -137,6 +142,7 @@ def test_a_new_fact_is_recorded_shown_and_read_by_asv(house):
     assert row.split() == ["selects", "1", "choices", "between", "two", "arrays"]
 
 
+@pytest.mark.nightly
 def test_a_new_compile_only_target_is_built_for_and_shown(house):
     listed = house.command("targets")
     assert "gpu:mine" in listed
@@ -151,6 +157,7 @@ def test_a_new_compile_only_target_is_built_for_and_shown(house):
     assert "ok" in shown
 
 
+@pytest.mark.nightly
 def test_a_new_section_is_on_the_page_with_its_table(page):
     assert '<h2 id="sizes-title">Sizes</h2>' in page
     assert '<div class="table" data-table="sizes"></div>' in page

@@ -87,6 +87,7 @@ def test_a_baseline_in_numpy_and_the_function_compute_the_same(workload, case):
     assert problems(own, expected, reference) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("workload", "case"), listed("fused_cpu"))
 def test_a_fused_baseline_on_the_cpu_and_the_function_compute_the_same(workload, case):
     pytest.importorskip("numba")

@@ -92,5 +92,6 @@ def test_the_help_of_a_command_wakes_no_jax(helps, command):
     assert names & {"jax", "jaxlib"} == set()
 
 
+@pytest.mark.nightly
 def test_this_would_notice_jax():
     assert {"jax", "jaxlib"} <= after_each("import jax")["import jax"][1]

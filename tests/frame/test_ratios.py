@@ -34,6 +34,7 @@ def test_a_stray_process_widens_the_interval_and_never_pushes_the_ratio_out_of_i
     assert stray.low <= stray.value <= stray.high
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("processes", [3, 8])
 def test_equal_sides_are_called_different_in_about_five_percent(processes):
     sides = np.exp(np.random.default_rng(7).normal(0, 0.06, (2, 1000, processes)))

@@ -181,6 +181,7 @@ sys.exit(int(sys.argv[1]))
 """
 
 
+@pytest.mark.nightly
 def test_one_function_of_a_program_is_told_with_its_lines(tmp_path, capfd):
     file, page = tmp_path / "train.py", tmp_path / "page.json"
     file.write_text(PROGRAM)
@@ -270,6 +271,7 @@ class Slow(Workload):
 """
 
 
+@pytest.mark.nightly
 def test_calls_that_take_too_long_to_count_lose_no_compile(tmp_path):
     (tmp_path / "slow.py").write_text(SLOW)
     done = CliRunner().invoke(app, ["compile", "Slow", "--benchmarks", str(tmp_path)])
@@ -300,6 +302,7 @@ class Layers(Workload):
 """
 
 
+@pytest.mark.nightly
 def test_a_jitted_object_without_a_trace_of_its_own_has_a_jaxpr_and_remedies(command, tmp_path):
     pytest.importorskip("equinox")
     (tmp_path / "layers.py").write_text(LAYERS)
@@ -332,6 +335,7 @@ def test_a_remedy_that_comes_to_no_end_stays_untried_and_loses_nothing(tmp_path)
 # --- with an axis ---------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_what_grows_is_told_with_its_power_and_the_lines_that_make_it(harness, tmp_path):
     file = tmp_path / "grown.json"
     words = ("--against", "steps", "--rounds", "1", "--format", "json", "-o", file)

@@ -175,6 +175,7 @@ def sweep(results, commit, **options):
     return measure([workload("small", "Scale")], context, options)
 
 
+@pytest.mark.nightly
 def test_a_sweep_keeps_programs_only_if_asked_and_two_commits_share_them(tmp_path, command):
     assert len(sweep(tmp_path, A).records) == 4
     assert not kept.folder_of(tmp_path, "m").exists()

@@ -40,6 +40,7 @@ def run(folder, *options):
     return forks.run([*command, "-p", "xdist", *options], cwd=folder, env=variables, timeout=120)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
 def test_every_build_has_its_test(tmp_path, workers):
     done = run(tmp_path, "--jax-profile=own", *workers)

@@ -92,6 +92,7 @@ def test_bytes_on_h200_are_known_though_the_back_end_does_not_say(name, on_h200)
     assert facts["bytes_accessed"] / least == pytest.approx(BYTES[name], abs=0.02)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("target", "name", "kinds"),
     [

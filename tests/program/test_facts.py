@@ -58,6 +58,7 @@ def told():
     return msgspec.json.encode([facts_of(*built), fingerprint(built[-1])])
 
 
+@pytest.mark.nightly
 def test_facts_and_the_fingerprint_are_the_same_bytes_in_every_process():
     environment = os.environ | {"PYTHONHASHSEED": "1"}
     other = [sys.executable, "-c", SCRIPT]

@@ -98,6 +98,7 @@ def test_a_filter_acts_on_figures_and_tables_and_says_where_nothing_fits(page):
     wait_until(page, COMPLETE)
 
 
+@pytest.mark.nightly
 def test_what_a_filter_changed_says_what_is_said_when_it_is_drawn_anew(page):
     said = (
         "return [...document.querySelectorAll('.chart')].filter(c => c.getClientRects().length)"
@@ -125,6 +126,7 @@ def test_a_browser_that_cannot_unpack_the_data_is_told_so(page):
     assert status == "Figures and tables need a browser of 2023 or later."
 
 
+@pytest.mark.nightly
 def test_a_search_is_one_step_back_however_often_its_typist_paused(page):
     before = page.execute_script("return history.length")
     for typed, whole in (("GOOD", "GOOD"), (".wo", "GOOD.wo"), ("rk", "GOOD.work")):
@@ -143,6 +145,7 @@ def shown_sections(page):
     )
 
 
+@pytest.mark.nightly
 def test_a_case_has_a_page_of_its_own_with_an_address(page):
     everything = shown_sections(page)
     page.find_element("link text", "good.Work").click()
@@ -174,6 +177,7 @@ def test_a_case_has_a_page_of_its_own_with_an_address(page):
     assert marks(page)["samples"] == 16
 
 
+@pytest.mark.nightly
 def test_a_view_is_a_link_and_what_the_report_lacks_is_said(page):
     page.find_element("link text", "Fastest growing").click()
     wait_until(page, f"{COMPLETE} && location.hash === '#scaling'")
@@ -200,6 +204,7 @@ def test_any_two_nights_stand_side_by_side(page):
     assert "pair.before=2026-01-01" in page.current_url
 
 
+@pytest.mark.nightly
 def test_of_many_cases_those_that_take_longest_are_drawn(show):
     rows = frame([f"family.Work{number}" for number in range(50)], sizes=(64,))
     number = rows["workload"].str.removeprefix("family.Work").astype(int)
@@ -251,6 +256,7 @@ def test_dark_follows_the_system_and_the_button(page):
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
 
 
+@pytest.mark.nightly
 def test_a_narrow_window_does_not_scroll_sideways(either):
     for width in (320, 768):
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}

@@ -64,6 +64,7 @@ def test_every_case_says_its_machine_and_figures_show_one_at_a_time(two):
     assert two.title == "Benchmarks of box, rig"
 
 
+@pytest.mark.nightly
 def test_the_page_offers_the_machines_and_draws_both(two):
     page = render(two)
     markup = without_scripts(page)
@@ -96,6 +97,7 @@ def test_a_clock_that_is_behind_hides_no_night_and_no_machine():
     )
 
 
+@pytest.mark.nightly
 def test_commits_of_a_night_with_a_wrong_clock_keep_their_order():
     late = measured("box", nights=3)
     late.loc[late["night"] == "2026-01-03", "started_at"] -= pd.Timedelta("100h")

@@ -29,6 +29,7 @@ def committed():
     return everything(RESULTS)
 
 
+@pytest.mark.nightly
 def test_committed_results_make_a_small_page(committed, comparisons):
     report = reported(committed, comparisons)
     assert [text.split(" (")[0] for text, _ in report.views] == [
@@ -50,12 +51,14 @@ def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them
     assert "harness run --night NAME" in page
 
 
+@pytest.mark.nightly
 def test_a_night_more_adds_less_than_3_bytes_for_a_stage_of_a_case():
     week, year = (frame(["a.A", "b.B", "c.C"], nights=nights) for nights in (7, 40))
     more = len(render(reported(year))) - len(render(reported(week)))
     assert 0 < more < 3 * (len(year) - len(week))
 
 
+@pytest.mark.nightly
 def test_the_same_results_make_the_same_page_in_every_process(hostile_report):
     (drawn,) = (figure.drawn for figure in hostile_report.figures if "scenario" in figure.drawn)
     assert drawn["scenario"] == ("off", "warm"), "a set has another order in each process"
@@ -148,6 +151,7 @@ def test_the_rates_are_those_of_the_effort_that_was_measured(tmp_path):
     assert error_rates(tmp_path, measured.assign(machine="other")) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "odd",
     [
@@ -167,6 +171,7 @@ def test_odd_frames_still_make_a_page(odd):
     assert embedded(page)["figures"] is not None
 
 
+@pytest.mark.nightly
 def test_figures_are_drawn_as_files_by_the_same_specifications(hostile_report, tmp_path):
     written = write_images(hostile_report, tmp_path)
     assert {path.stem for path in written} == {

@@ -27,6 +27,7 @@ def test_the_answer_stands_first(hostile_profile):
     assert "Exit code 0." in said["What was profiled"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("builds", [40, 2_500])
 def test_seconds_of_the_timeline_are_those_of_the_builds_however_few_bars_there_are(builds):
     profile = synthetic.profile(builds=builds, hostile=False)

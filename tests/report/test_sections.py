@@ -43,6 +43,7 @@ def test_a_section_that_says_what_is_missing_but_no_command_cannot_be_made():
         Section(**ABOUT, content=lambda measured: None, missing="Nothing.")
 
 
+@pytest.mark.nightly
 def test_passes_of_xla_are_a_bar_per_case_with_what_is_left_of_each_group(tmp_path):
     own = records(axes={"size": 8})
     groups = [CompileTime("fusion", "", "", 0.3, 0.3), CompileTime("layout", "", "", 0.1, 0.1)]

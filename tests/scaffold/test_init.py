@@ -144,6 +144,7 @@ def loss(params, batch):
 """
 
 
+@pytest.mark.nightly
 def test_a_function_of_the_users_makes_the_arguments(tmp_path):
     package = Package(tmp_path, models=FIXTURES)
     package.write(package.folder / "src/mypackage/fixtures.py", FIXTURES)
@@ -395,6 +396,7 @@ def test_a_package_that_is_not_installed_is_told_from_one_that_is(untouched):
     assert f"-m pip install -e {untouched.folder}" in said
 
 
+@pytest.mark.nightly
 def test_what_pip_cannot_install_is_found_by_what_asv_is_told(tmp_path):
     package = Package(tmp_path)
     package.init(PREDICT, PYTHONPATH="")

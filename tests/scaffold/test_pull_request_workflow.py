@@ -90,6 +90,7 @@ def test_there_is_one_comment_that_is_brought_up_to_date(tmp_path):
         assert job.said() == [f"<!-- jax-harness -->\n{said}"]
 
 
+@pytest.mark.nightly
 def test_what_had_no_workloads_before_is_measured_once(tmp_path):
     job = Job(tmp_path, measured=False)
     job.step(COMPARE)

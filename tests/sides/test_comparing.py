@@ -104,6 +104,7 @@ def test_numpy_is_no_baseline_for_bfloat16():
     assert "NumPy rounds sums of bfloat16 after every step" in one.reason + other.reason
 
 
+@pytest.mark.nightly
 def test_static_axes_pytrees_and_integer_outputs_reach_the_baseline():
     def keep(case):
         return case.axes["dtype"] == "float32" and case.precision == "ieee"
@@ -205,6 +206,7 @@ class Kept:
         pass
 
 
+@pytest.mark.nightly
 def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):
     if not targets.find("gpu").lacking():
         pytest.skip("there is a GPU")

@@ -65,6 +65,7 @@ def in_double(workload, arrays, static):
     return workload.baseline(NUMPY, *(np.asarray(each, np.float64) for each in arrays), **static)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("workload", FUSED, ids=lambda workload: workload.__name__)
 def test_a_kernel_computes_what_the_baseline_does_in_double_precision(on_cpu, workload):
     fused = workload.fused_gpu()

@@ -57,6 +57,7 @@ def proof(stage, a, b):
     return counts.proof({**about, **a}, {**about, **b})
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stage", ["trace", "lower"])
 def test_three_percent_more_operations_are_proven_and_identical_code_never_is(counted, stage):
     one, other = counted

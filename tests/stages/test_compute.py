@@ -53,6 +53,7 @@ def apart(outcome):
     return [one for one in outcome.records if one.protocol.startswith(COMPUTE)]
 
 
+@pytest.mark.nightly
 def test_a_call_on_one_thread_waits_for_no_other():
     done = subprocess.run([sys.executable, "-c", ON_ONE_THREAD], capture_output=True, check=True)
     assert int(done.stdout) < 20
@@ -146,6 +147,7 @@ def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both, s
     assert rows.loc["execute", "cpu_processes"] == rows.loc["execute", "processes"]
 
 
+@pytest.mark.nightly
 def test_a_second_run_measures_only_what_is_not_there(both):
     results, _ = both
     again = sweep([Scale], results, "3x1", compute=True)

@@ -105,6 +105,7 @@ def test_first_calls_stand_beside_the_stages_of_their_case(everywhere):
     assert table["saved_s"].equals(table["compile_s"] - table["load_s"])
 
 
+@pytest.mark.nightly
 def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outcome):
     for record in calls(outcome, "Littering"):
         samples = record.stages["first_call"]
@@ -146,6 +147,7 @@ def test_first_calls_are_left_out_by_a_workload_that_wants_none(outcome):
     assert calls(outcome, "LeftOut") == []
 
 
+@pytest.mark.nightly
 def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, monkeypatch):
     measure, kept = MeasuringProcess.measure, []
 

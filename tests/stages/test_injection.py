@@ -28,6 +28,7 @@ class Tiny(Workload):
         return jax.numpy.sin(x) * 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_slow_down_lengthens_the_stage_that_it_names_and_no_other(stage, proof, monkeypatch):
     slept_s = 0.01

@@ -263,6 +263,7 @@ def test_programs_that_are_built_while_tracing_are_told(proof):
     assert 0 < spent_ns < taken.samples_ns["trace"][0]
 
 
+@pytest.mark.nightly
 def test_a_trace_that_holds_another_is_measured(proof):
     """Of a product of sparse arrays, jax 0.10 tells a trace of its own."""
     arrays = sparse.BCOO.fromdense(jnp.eye(4)), jnp.ones(4)
@@ -484,6 +485,7 @@ def several():
     return json.loads(done.stdout)
 
 
+@pytest.mark.nightly
 def test_arguments_that_are_moved_or_on_another_device_are_measured(several):
     assert (several["moved"], several["second"]) == ({}, {})
 

@@ -72,6 +72,7 @@ class Six(workload("first", "Factor")):
     sweep = {"factor": [2, 3, 4, 5, 6, 7]}
 
 
+@pytest.mark.nightly
 def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, monkeypatch):
     # The directory is damaged between the process that fills it and the one that is measured.
     measured = MeasuringProcess.measure
@@ -100,6 +101,7 @@ def test_a_warm_sample_that_was_not_answered_by_the_cache_is_refused(tmp_path, m
     assert reasons[3:] == ["the cache answered with another program than was put into it"] * 2
 
 
+@pytest.mark.nightly
 def test_a_cold_sample_in_a_filled_directory_is_refused(tmp_path, monkeypatch):
     measured, shared = MeasuringProcess.measure, tmp_path / "shared"
     shared.mkdir()

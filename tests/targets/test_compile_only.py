@@ -158,12 +158,14 @@ def test_asv_and_the_frame_show_what_there_is(measured):
     assert (status["compile"], status["execute"]) == ("ok", "skipped")
 
 
+@pytest.mark.nightly
 @needs("tpu:v5e")
 def test_without_the_variable_a_second_libtpu_is_refused(held):
     said, _ = holding().communicate("")
     assert re.search("nothing can be compiled for tpu:v5e: .*lockfile", said)
 
 
+@pytest.mark.nightly
 @needs("gpu:h200")
 def test_a_file_gives_the_target_its_name_and_no_record_its_path(tmp_path):
     file = tmp_path / "mine.pbtxt"

@@ -24,6 +24,7 @@ def stage_of(frame, name):
     return frame[frame["stage"] == name]
 
 
+@pytest.mark.nightly
 def test_identical_arms_are_silent():
     """Of 10 pairs: few rows, few families, and no stage as a whole."""
     called, families, rows, stages = 0, 0, 0, 0

@@ -268,6 +268,7 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     assert "How the program ended could not be written" in told
 
 
+@pytest.mark.nightly
 def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_path, monkeypatch):
     """As in an editable checkout, behind a link, or in a tree of a build system; without bytecode.
 
@@ -310,6 +311,7 @@ int main(int count, char **words) {
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(
     shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
     reason="needs a C compiler, and Python as a shared library",

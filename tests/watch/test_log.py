@@ -170,6 +170,7 @@ def test_a_line_that_is_no_json_is_lost_not_raised(tmp_path):
     assert written(tmp_path, function(object())).lost == 1
 
 
+@pytest.mark.nightly
 def test_arguments_of_50_000_leaves_are_one_line(tmp_path):
     writer = opened(tmp_path)
     leaves = tuple(events.Leaf(f"p['{n}']", "float32[8]") for n in range(50_000))

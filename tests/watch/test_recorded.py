@@ -4,6 +4,8 @@ import os
 import subprocess
 import threading
 
+import pytest
+
 from harness.cache.ledger import read as read_ledger
 from harness.profiles.recorded import read
 from harness.watch import events, programs
@@ -63,6 +65,7 @@ sys.stdout.buffer.write(b"\\xff\\n")
 """
 
 
+@pytest.mark.nightly
 def test_a_program_that_changes_jax_and_its_process_is_recorded_to_the_end(tmp_path, capfdbinary):
     code, profile = followed(tmp_path / "p", "-c", HOSTILE)
     told = capfdbinary.readouterr()
@@ -109,6 +112,7 @@ os.execv(sys.executable, [sys.executable, "-c", "import jax; jax.jit(abs)(1)"])
 """
 
 
+@pytest.mark.nightly
 def test_every_process_of_a_family_has_its_own_builds(tmp_path):
     code, profile = followed(tmp_path / "p", "-c", FAMILY)
     assert code == 0
@@ -173,6 +177,7 @@ jax.jit(abs)(1.0)
 """
 
 
+@pytest.mark.nightly
 def test_a_ledger_and_a_profile_follow_a_program_past_its_exit_handlers(
     tmp_path, monkeypatch, capfd
 ):

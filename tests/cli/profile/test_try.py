@@ -93,6 +93,7 @@ few(np.ones(2)), few(np.ones(3))
 """
 
 
+@pytest.mark.nightly
 def test_axes_that_vary_are_padded_together_where_that_leaves_builds_out(tmp_path):
     profile, _ = recorded(tmp_path, SHAPES)
     done = forks.harness("profile", "try", profile, cwd=tmp_path)

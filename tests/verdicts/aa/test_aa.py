@@ -93,6 +93,7 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
         assert harness.load(tmp_path, all=True).empty  # out of the way of ordinary records
 
 
+@pytest.mark.nightly
 def test_failed_cases_are_told(tmp_path):
     done = aa(tmp_path, "-s", "Troubled", "--case", "trouble=raise", "--effort", "1x1")
     assert done.exit_code == 3, done.output

@@ -62,6 +62,7 @@ def test_json_and_csv_hold_every_column(tree):
     assert run(tree, "--format", "csv").stdout.startswith("machine,workload,version,size,target")
 
 
+@pytest.mark.nightly
 def test_select_stage_and_since_narrow_it(tree):
     for words, left in (
         (("-s", "family"), ["family.Work"]),
@@ -120,6 +121,7 @@ def test_what_is_a_change_point_is_not_told_again_as_seen_once(tmp_path):
     assert "Seen once" not in said
 
 
+@pytest.mark.nightly
 def test_cuts_are_shown_when_asked_for(tmp_path):
     write(tmp_path, *nights(stepped(), {6: {"version": "1.bbbb"}}, fingerprint=""))
     assert "No change point" in run(tmp_path).stdout

@@ -108,6 +108,7 @@ def test_a_wide_interval_makes_a_point_count_less():
     assert len(levels(values, unsure, 0.05)) == 1
 
 
+@pytest.mark.nightly
 def test_what_is_sorted_out_beforehand_would_not_have_been_a_step(monkeypatch):
     """The shortcut never changes an answer: here it is switched off for the same series."""
     rng = np.random.default_rng(8)

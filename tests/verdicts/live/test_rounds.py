@@ -172,6 +172,7 @@ def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project)
         assert ("scale" in set(harness.load(str(results), all=True)["workload"])) is (code == 3)
 
 
+@pytest.mark.nightly
 def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
     filters = Filters(("scale.Scale",), stage=("load",), target=("cpu",), scenario=("warm",))
