@@ -27,8 +27,13 @@ def commands(command: click.Command, *names: str) -> Iterator[tuple[str, click.C
 
 
 def options(command: click.Command) -> list[str]:
-    """Return the first name of each option of a command, hidden ones included."""
-    return [one.opts[0] for one in command.params if isinstance(one, click.Option)]
+    """Return the first name of each option of a command, hidden ones included.
+
+    A group's are those of the command that it stands for, too: `harness profile -- PROGRAM`.
+    """
+    every = command.get_params(click.Context(command))
+    names = [one.opts[0] for one in every if isinstance(one, click.Option)]
+    return [name for name in names if name not in ("-h", "--help")]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`harness profile run`: run a program and profile it."""
+"""`harness profile -- PROGRAM`: run a program and profile it."""
 
 from __future__ import annotations
 
