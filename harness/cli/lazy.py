@@ -101,7 +101,7 @@ class Lazy:
     place: str
     """`module:name`, in this folder."""
     help: str
-    """Its line in the help of the group."""
+    """Its line in the help of the group; "" for one that the help does not list."""
     needs: str = ""
     """The room without which there is no such command."""
 
@@ -146,7 +146,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order in which they are told."""
-        return list(self._lazy)
+        return [name for name, one in self._lazy.items() if one.help]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load a command; None where there is none of that name."""
@@ -158,4 +158,4 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, without loading it."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.help) for name, one in self._lazy.items()])
+            formatter.write_dl([(name, one.help) for name, one in self._lazy.items() if one.help])

@@ -22,34 +22,25 @@ it starts are followed.
 """
 
 COMMANDS = {
+    "run": Lazy("profile.run:run", ""),  # what stands before `--` need not be typed
     "show": Lazy("profile.show:show", "Show what a profile found, or a table."),
     "try": Lazy("profile.remedies:try_", "Try remedies in a second run."),
     "report": Lazy("profile.files:report", "Write a report (HTML) or a trace (for Perfetto)."),
     "diff": Lazy("profile.diff:diff", "Say what changed from profile A to profile B."),
 }
 
-_RUN = "run"
-"""The name of what runs a program, which nobody needs to type."""
-
 
 class _RunByDefault(LazyGroup):
     """A group to which whatever is not one of its commands is a program to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in (*self.commands, _RUN, "-h", "--help"):
-            args = [_RUN, *args]
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
         return super().parse_args(ctx, args)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == _RUN:
-            from harness.cli.profile.run import run
-
-            return run
-        return super().get_command(ctx, cmd_name)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the options of a run: `harness profile --help` is where they are looked for."""
-        run = self.get_command(ctx, _RUN)
+        run = self.get_command(ctx, "run")
         assert run is not None
         own = [one for one in run.params if isinstance(one, click.Option)]
         return [*own, *super().get_params(ctx)]
