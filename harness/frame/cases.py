@@ -37,15 +37,6 @@ def check(frame: pd.DataFrame, function: str, columns: Sequence[str] = ()) -> No
         raise UsageError(f"{function} got a frame without {', '.join(missing)}. {FROM}")
 
 
-def check_axis(frame: pd.DataFrame, axis: str) -> str:
-    """Return the column of an axis, or raise :class:`UsageError` if the frame has no such axis."""
-    axes = axis_columns(frame)
-    if axis_column(axis) in axes:
-        return axis_column(axis)
-    there = f"It has: {', '.join(axes)}." if axes else "It has none."
-    raise UsageError(f"The frame has no axis {axis!r}. {there}")
-
-
 def case_columns(frame: pd.DataFrame) -> list[str]:
     """Return the columns that tell cases apart: :data:`CASE` and the axes."""
     return [*CASE, *axis_columns(frame)]

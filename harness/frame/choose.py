@@ -74,10 +74,6 @@ class Where:
             if name in self.columns
         )
 
-    def has_axes(self, axes: Mapping[str, Any]) -> bool:
-        """Return whether a case with these axes meets the conditions on axes."""
-        return all(name in axes and axes[name] in values for name, values in self.axes.items())
-
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the rows that meet the conditions, without the axes that none of them has.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,19 +17,6 @@ MAX_LINE_BYTES = 16 * 2**20
 OWN = ".json5"
 """What ends the name of a JSON file of ours in a results tree: asv takes every `.json` there for
 one of its results."""
-
-
-LEFT_S = 600.0
-"""What was not written to for so long was left by a process that was stopped: another machine's,
-perhaps, so that no lock tells."""
-
-
-def is_left(path: Path) -> bool:
-    """Tell whether a file or folder that is only there for a moment was left behind."""
-    try:
-        return time.time() - path.stat().st_mtime > LEFT_S
-    except OSError:
-        return False
 
 
 def lines(path: Path) -> Iterator[bytes | None]:
