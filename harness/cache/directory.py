@@ -17,7 +17,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 import filelock
 
+from harness.cache.written import SEE_WHY, would_write
 from harness.errors import ExitCode, HarnessError, UsageError
+
+FILE_ADDRESS = (
+    "without etils[epath], JAX takes file:// for a folder named `file:` in the working directory"
+)
 
 CACHE_SUFFIX = "-cache"
 ATIME_SUFFIX = "-atime"
@@ -57,12 +62,17 @@ class LocalDirectory:
             raise self._refused("listed", error) from None
 
     def _refused(self, what: str, error: OSError) -> HarnessError:
-        kind = UsageError if isinstance(error, FileNotFoundError) else UnusableCacheError
-        return kind(
+        if isinstance(error, FileNotFoundError):
+            address = f" ({FILE_ADDRESS})" if "file:" in self.path.parts else ""
+            return UsageError(
+                f"{self.where} cannot be {what}: {error.strerror}{address}. JAX makes the "
+                f"directory before it first looks for an entry. {would_write()}. {SEE_WHY}"
+            )
+        return UnusableCacheError(
             f"{self.where} cannot be {what}: {error.strerror or error}. Expected the directory "
-            "that jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names, which JAX makes "
-            "when it first writes an entry, and which this user can read and enter: else ask its "
-            "owner for `chmod u+rx,g+rx`, or run as the user whose programs use it."
+            "that jax_compilation_cache_dir (or JAX_COMPILATION_CACHE_DIR) names, and which this "
+            "user can read and enter: else ask its owner for `chmod u+rx,g+rx`, or run as the "
+            "user whose programs use it."
         )
 
     def look(self, name: str) -> os.stat_result:
@@ -144,19 +154,28 @@ def _told(where: str) -> Iterator[None]:
         ) from None
 
 
+_FILE = "file://"
+
+
 def open_directory(where: str) -> Directory:
     """The cache directory of that name.
 
-    `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`.
+    `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`. Without
+    etils[epath], JAX takes `file://` for the name of a folder, and so does this.
 
     Raises:
         UsageError: For no name, if there is no directory of that name, and for a bucket if the
             library that reads it is not installed.
         UnusableCacheError: If it cannot be listed.
     """
-    where = where.removeprefix("file://")
-    if not where:
+    if not where.removeprefix(_FILE):
         raise UsageError("DIR is empty. Give the directory that jax_compilation_cache_dir names.")
+    if where.startswith(_FILE):
+        try:
+            importlib.import_module("etils.epath")
+            where = where.removeprefix(_FILE)
+        except ImportError:
+            where = os.path.abspath(where)
     if "://" in where:
         with _told(where):
             # The same library as JAX's own code takes, so that both see the same files.

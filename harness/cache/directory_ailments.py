@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import struct
 from collections import defaultdict
@@ -11,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.cache.ailment import Ailment, Examined, Sign
-from harness.cache.directory import CACHE_SUFFIX
+from harness.cache.directory import ATIME_SUFFIX, CACHE_SUFFIX, FILE_ADDRESS, LOCK_FILE
 from harness.cache.survey import Entry
+from harness.cache.written import SEE_WHY, would_write
 from harness.records.units import counted
 
 with suppress(ImportError):  # Windows has none, and only reads
@@ -95,19 +97,113 @@ _TAKE_AWAY = (
 
 
 def _slow_put(examined: Examined) -> Iterator[Sign]:
-    cost = examined.put_cost
+    cost = examined.put_cost if examined.capped else None
     if cost is not None and cost.capped_s >= SLOW_PUT_S:
-        evidence = (
+        yield Sign(
+            (),
             f"a write under a size cap costs {cost.capped_s * 1e3:.0f} ms at {cost.entries} "
-            f"entries, {cost.first_s * 1e3:.1f} ms at none"
+            f"entries, {cost.first_s * 1e3:.1f} ms at none",
         )
-        if examined.capped or examined.survey.capped:
-            yield Sign((), evidence)
-        else:
-            yield Sign((), f"{evidence}; this directory shows no cap, so today it does not", "note")
+
+
+def _over_cap(examined: Examined) -> Iterator[Sign]:
+    cap = examined.max_size_bytes
+    if cap == 0:
+        yield Sign((), "with a size cap of 0 bytes JAX stores nothing")
+    elif large := [one for one in examined.survey.entries if one.size_bytes > cap > 0]:
+        yield Sign(
+            large,
+            f"{counted(len(large), 'entry')} larger than the whole size cap of {cap} bytes: once "
+            "evicted, JAX compiles them in each process and does not store them",
+        )
+
+
+def _rights(examined: Examined) -> Iterator[Sign]:
+    """Look at what the asking user may do here; what it may not read is `unreadable`."""
+    if not (examined.local and hasattr(os, "geteuid")):
+        return
+    place = Path(examined.survey.directory).resolve()
+    lock, status = place / LOCK_FILE, place.stat()
+    writes = _may(place, os.W_OK | os.X_OK)
+    user, owner = user_name(os.geteuid()), user_name(status.st_uid)
+    shown = f"its owner is {owner}, its mode {stat.S_IMODE(status.st_mode):o}"
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        shown = "its file system is mounted read-only"
+    ask = _ASK.format(owner=owner, user=user, place=shlex.quote(str(place)))
+    if examined.capped and not (_may(lock, os.R_OK | os.W_OK) if lock.exists() else writes):
+        yield Sign(
+            (),
+            f"{user} can neither write to {place} nor open JAX's lock in it, which every use under "
+            f"a size cap needs ({shown}): JAX reads nothing, and compiles all in each process",
+            "ailing",
+            f"Without a cap (jax_compilation_cache_max_size=-1) JAX needs no lock to read. {ask}",
+        )
+        return
+    timed = [
+        one
+        for one in (examined.survey.entries if examined.capped else ())
+        if one.used_source == "atime-file" and not _may(place / (one.name + ATIME_SUFFIX), os.W_OK)
+    ]
+    if timed:
+        yield Sign(
+            timed,
+            f"{user} cannot write the time of use of {counted(len(timed), 'entry')}, as each read "
+            "under a size cap does: JAX compiles them in each process",
+            "ailing",
+            f"Without a cap (jax_compilation_cache_max_size=-1) JAX writes nothing to read. {ask}",
+        )
+    if not writes:
+        evidence = f"{user} cannot write to {place} ({shown}): JAX reads what is there, and warns"
+        yield Sign((), f"{evidence} at each program that it cannot store")
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+_ASK = (
+    "Ask {owner} for `setfacl -m u:{user}:rwx {place}`, run as {owner}, or use a directory of "
+    "your own."
+)
+
+
+def _nothing_there(examined: Examined) -> Iterator[Sign]:
+    if not examined.survey.entries:
+        yield Sign((), would_write())
+
+
+def _file_address(examined: Examined) -> Iterator[Sign]:
+    if "file:" in Path(examined.survey.directory).parts:
+        evidence = f"a folder named `file:`, which is where it leads here: {FILE_ADDRESS}"
+        yield Sign((), evidence)
 
 
 AILMENTS = (
+    Ailment(
+        "no-entries",
+        "note",
+        f"To see why nothing was written: {SEE_WHY}",
+        _nothing_there,
+    ),
+    Ailment(
+        "file-address",
+        "note",
+        "Give the directory's path, without file://.",
+        _file_address,
+    ),
+    Ailment(
+        "rights",
+        "note",
+        "If programs are to read only, nothing. Else use a directory of your own, or ask the "
+        "owner for the permission to write.",
+        _rights,
+    ),
+    Ailment(
+        "over-cap",
+        "ailing",
+        "Raise the cap (jax_compilation_cache_max_size); -1 is none.",
+        _over_cap,
+    ),
     Ailment("others-can-write", "unusable", _TAKE_AWAY.format("chmod o-w"), _open_to_others),
     Ailment(
         "slow-put",

@@ -15,7 +15,7 @@ from harness.errors import ExitCode
 AILMENTS = {one.name: one for one in (*entry_ailments.AILMENTS, *directory_ailments.AILMENTS)}
 """All that the doctor looks for, in this order."""
 
-State = Literal["healthy", "ailing", "unusable"]
+State = Literal["healthy", "empty", "unsettled", "ailing", "unusable"]
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -28,8 +28,8 @@ class Diagnosis(msgspec.Struct, frozen=True):
     @property
     def exit_code(self) -> ExitCode:
         """What the command line ends with."""
-        known = {"healthy": ExitCode.FINE, "ailing": ExitCode.WORSE}
-        return known.get(self.state, ExitCode.UNUSABLE)
+        codes = {"ailing": ExitCode.WORSE, "unusable": ExitCode.UNUSABLE}
+        return codes.get(self.state, ExitCode.FINE)
 
 
 def diagnose(survey: Survey, **known: Any) -> Diagnosis:
@@ -40,8 +40,9 @@ def diagnose(survey: Survey, **known: Any) -> Diagnosis:
         finding for ailment in AILMENTS.values() for finding in ailment.findings(examined)
     )
     severities = {finding.severity for finding in findings}
-    worst: tuple[State, ...] = ("unusable", "ailing")
-    state: State = next((one for one in worst if one in severities), "healthy")
+    worst: tuple[State, ...] = ("unusable", "ailing", "unsettled")
+    quiet: State = "healthy" if survey.entries else "empty"
+    state: State = next((one for one in worst if one in severities), quiet)
     return Diagnosis(state, findings, examined.put_cost)
 
 

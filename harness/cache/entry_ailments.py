@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-
-from packaging.version import Version
 
 from harness.cache.ailment import Ailment, Examined, Sign
 from harness.cache.entry import KNOWN_FORMATS, State, lacking_features
@@ -30,11 +29,21 @@ def _read_as(state: State) -> Callable[[Examined], Iterator[Sign]]:
             if state in ("unreadable", "unchecked") or abs(age_s) >= examined.settle_s:
                 yield Sign([entry], evidence)
             else:
-                when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
-                evidence += f"; written {when}, so it may still be on its way: look again"
-                yield Sign([entry], evidence, severity="note", settled=False)
+                evidence += f"; {_young(age_s)}"
+                yield Sign([entry], evidence, "unsettled", _SETTLE, settled=False)
 
     return find
+
+
+def _young(age_s: float) -> str:
+    when = f"{abs(age_s):.1f} s {'ago' if age_s >= 0 else 'ahead of this clock'}"
+    return f"written {when}, so it may still be written"
+
+
+_SETTLE = (
+    "Look again in 10 s. If no program runs on this directory now, as after a copy or a restore "
+    "that gives all files the time of the copy: the same command with `--settle 0`."
+)
 
 
 _COMPILED_EACH_TIME = (
@@ -91,26 +100,41 @@ def _foreign_processor(examined: Examined) -> Iterator[Sign]:
         )
 
 
-_HEALED = (0, 11, 1)
-"""The release of JAX whose eviction bears an entry without a time of use (jax#39883)."""
-
-
 def _orphaned(examined: Examined) -> Iterator[Sign]:
     orphans = [
         entry
-        for entry in (examined.survey.entries if examined.survey.capped else ())
-        if entry.contents.state in ("readable", "needs-zstd")
-        and entry.used_source == "file-system"
-        and abs(entry.read_at - entry.written_at) >= examined.settle_s
+        for entry in (examined.survey.entries if examined.capped else ())
+        if entry.contents.state in ("readable", "needs-zstd") and entry.used_source != "atime-file"
     ]
-    if orphans:
-        told = f"{counted(len(orphans), 'entry')} without a time of use, as a size cap needs"
-        fails = examined.jax and Version(examined.jax).release < _HEALED
-        yield Sign(
-            orphans,
-            f"{told}; jax {examined.jax} fails every write while there is one" if fails else told,
-            severity="ailing" if fails else "note",
-        )
+    if not orphans:
+        return
+    evidence = f"{counted(len(orphans), 'entry')} without a time of use, as a size cap needs"
+    if not examined.needs_times:
+        yield Sign(orphans, evidence, "note")
+        return
+    evidence += f"; jax {examined.jax} fails every write while there is one"
+    remedy = _GIVE_TIMES.format(directory=shlex.quote(examined.survey.directory))
+    if not examined.local:
+        remedy = _REMOVE
+    youngest_s = min((entry.read_at - entry.written_at for entry in orphans), key=abs)
+    if all(abs(one.read_at - one.written_at) < examined.settle_s for one in orphans):
+        evidence += f"; {_young(youngest_s)}"
+        yield Sign(orphans, evidence, "unsettled", f"{_SETTLE} {remedy}", settled=False)
+    else:
+        yield Sign(orphans, evidence, "ailing", remedy)
+
+
+_GIVE_TIMES = (
+    "Give all programs of this directory the same cap, and the entries that have no time of use "
+    "the time 0, as later releases of JAX do (they stay, and are the first to be evicted): "
+    """`for f in {directory}/*-cache; do t="${{f%-cache}}-atime"; """
+    """[ -e "$t" ] || printf '\\0\\0\\0\\0\\0\\0\\0\\0' > "$t"; done`."""
+)
+
+_REMOVE = (
+    "Give all programs of this directory the same cap, and remove the entries that have no "
+    "`-atime` beside them with the bucket's own tool."
+)
 
 
 def _duplicates(examined: Examined) -> Iterator[Sign]:
@@ -140,6 +164,7 @@ def _never_read(examined: Examined) -> Iterator[Sign]:
             unread,
             f"{len(unread)} of {counted(len(every), 'entry')} ({size_bytes} bytes) not read since "
             f"written, by {told}",
+            remedy=None if examined.capped else "Nothing to fix: what is never read takes room.",
         )
 
 
@@ -206,10 +231,8 @@ AILMENTS = (
     Ailment(
         "orphaned",
         "note",
-        "Some programs use this directory without the cap that others have: give all the same. Up "
-        "to jax 0.11.0 an orphan makes every write under a cap fail, until the program that it "
-        "belongs to runs with the cap, which notes its time; later releases only evict it first. "
-        "It is healthy, and stays.",
+        "Some programs use this directory without the cap that others have: give all the same. "
+        "This release of JAX evicts such entries first. They are healthy, and stay.",
         _orphaned,
     ),
     Ailment(
@@ -228,14 +251,16 @@ AILMENTS = (
     Ailment(
         "duplicate",
         "note",
-        "Harmless but for the room: the same executable under several keys. A flag or a setting "
-        "that is in the key but changes nothing is the usual reason.",
+        "The same executable under several keys: a flag or a setting that is in the key but "
+        "changes nothing, which costs room; or, if there are more after each run, a Python id in "
+        "the program, which then hits in no other process. `harness cache explain` on the ledgers "
+        "of two runs shows which.",
         _duplicates,
     ),
     Ailment(
         "never-read",
         "note",
-        "Nothing to mend: what is never read costs room, and under a cap evicts others.",
+        "Nothing to fix: what is never read costs room, and under a cap evicts others.",
         _never_read,
     ),
     Ailment(

@@ -33,7 +33,7 @@ def bucket(monkeypatch):
 def test_a_command_ends_with_that_error_and_its_exit_code(tmp_path, says, verb):
     (tmp_path / "file").touch()
     for where, code, said in (
-        (tmp_path / "nowhere", 2, "nowhere cannot be listed: No such file or directory. Expected"),
+        (tmp_path / "nowhere", 2, "nowhere cannot be listed: No such file or directory. JAX makes"),
         (tmp_path / "file", 5, "file cannot be listed: Not a directory. Expected"),
         ("", 2, "DIR is empty"),
         ("file://", 2, "DIR is empty"),

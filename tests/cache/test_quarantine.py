@@ -35,12 +35,11 @@ def test_after_a_quarantine_the_next_run_of_jax_heals(tmp_path, cap, says):
     assert diagnose(directory).state == "healthy"
 
 
-@pytest.mark.parametrize("scheme", ["", "file://"])
-def test_what_was_moved_comes_back_by_the_command_that_is_printed(fill, scheme, says):
+def test_what_was_moved_comes_back_by_the_command_that_is_printed(fill, says):
     directory = fill(CAP)
     name = spoil(directory, "torn")
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
-    said = says("doctor", f"{scheme}{directory}", "--quarantine", "--no-put-cost")
+    said = says("doctor", directory, "--quarantine", "--no-put-cost")
     assert not (directory / f"{name}-cache").exists()
     (back,) = (line for line in said.splitlines() if "mv -n" in line)
     subprocess.run(["sh", "-c", back], check=True)

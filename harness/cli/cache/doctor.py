@@ -37,11 +37,12 @@ PER_KIND = 10
     settle=Option(
         metavar="SECONDS",
         min=0.0,
-        help="Only note, and leave, a bad entry younger than this: it may be being written.",
+        help="A bad entry younger than this may still be written: report it, and leave it.",
     ),
     put_cost=Option(
         "--put-cost/--no-put-cost",
-        help="Measure what a write costs at this number of entries, in a scratch directory.",
+        help="Under a size cap, measure what a write costs at this number of entries, in a "
+        "scratch directory.",
     ),
     scratch=Option(
         metavar="DIR",
@@ -80,15 +81,16 @@ def doctor(
     program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the
     next run of a program compiles and writes it anew. What a healthy run still hits stays.
 
-    Exit codes: 0 healthy (notes are fine); 1 ailing; 5 unusable: it cannot be read, or everyone on
-    this machine can write to it; 2 wrong usage. With --quarantine, the state after the moving
-    counts.
+    Exit codes: 0 healthy, notes are fine, and so is an entry that may still be written; 1 ailing;
+    5 unusable: it cannot be read, or everyone on this machine can write to it; 2 wrong usage. With
+    --quarantine, the state after the moving counts.
     """
     place = open_directory(directory)
     folder = local_path(place, "--quarantine") if quarantine else None
     seen = survey(place)
     cost, cost_line = None, ""
-    if put_cost:
+    capped = max_size >= 0 or seen.capped
+    if put_cost and capped:
         try:
             with measuring(lambda waits: None, wait=False):
                 cost = costs.measure(len(seen.entries), scratch)
@@ -102,7 +104,7 @@ def doctor(
     diagnose = functools.partial(
         finder.diagnose,
         put_cost=cost,
-        capped=max_size >= 0,
+        max_size_bytes=max_size,
         settle_s=settle,
         jax=_release(jax),
         refused=loads.refused if loads else {},
@@ -115,9 +117,7 @@ def doctor(
         if bad:  # others may have moved some, or written them anew: only another look can tell
             seen = survey(place)
             after = diagnose(seen)
-    young = sum(not finding.settled for finding in after.findings)
-    but = f" but for {young} entries that are not proven bad yet" if young else ""
-    answer = f"{place.where}: {counted(len(seen.entries), 'entry')}, {after.state}{but}."
+    answer = f"{place.where}: {counted(len(seen.entries), 'entry')}, {_STATES[after.state]}."
     parts: list[Part] = [Heading(answer), *_findings(before), cost_line]
     parts += [_loads_line(loads, len(seen.entries)) if loads else ""]
     parts += _moved_lines(moved, place.where) if moved else ()
@@ -126,6 +126,15 @@ def doctor(
     output.show(filter(None, parts), before.findings, document)
     if after.exit_code:
         raise Exit(after.exit_code)
+
+
+_STATES = {
+    "healthy": "healthy",
+    "empty": "so there is nothing to check",
+    "unsettled": "some of which may still be written",
+    "ailing": "ailing",
+    "unusable": "unusable",
+}
 
 
 def _release(given: str) -> str:
@@ -146,7 +155,7 @@ def _findings(diagnosis: Diagnosis) -> Iterator[str]:
     groups: dict[tuple[str, str], list[CacheFinding]] = defaultdict(list)
     for finding in diagnosis.findings:
         groups[finding.severity, finding.kind].append(finding)
-    order = ("unusable", "ailing", "note")
+    order = ("unusable", "ailing", "unsettled", "note")
     for (severity, kind), findings in sorted(groups.items(), key=lambda g: order.index(g[0][0])):
         yield f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")
         for finding in findings[:PER_KIND]:

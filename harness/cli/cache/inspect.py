@@ -11,6 +11,7 @@ import pandas as pd
 from harness.cache import survey as surveys
 from harness.cache.directory import open_directory
 from harness.cache.survey import Entry, Evictions, Survey
+from harness.cache.written import SEE_WHY, would_write
 from harness.cli import options
 from harness.cli.options import CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part, TextTable
@@ -154,6 +155,8 @@ def _summary(survey: Survey, totals: dict[str, Any], shown: int) -> Iterator[str
         f"Compile time as stored: {totals['compile_whole_s']} s in all. JAX stores whole seconds, "
         "rounded down: 0 s is anything under one."
     )
+    if not totals["entries"]:
+        yield f"{would_write()}. {SEE_WHY}"
     if survey.capped:
         yield "Used with a size cap: `last use` is JAX's own record."
     elif totals["entries"]:
@@ -179,7 +182,8 @@ def _evictions(evictions: Evictions) -> Iterator[str]:
     if evictions.unordered:
         yield (
             f"{evictions.unordered} entries have no recorded time of use: JAX evicts them first, "
-            "by name; jax 0.10.2 writes nothing while there is one."
+            "by name; up to jax 0.11.0 it writes nothing while there is one, and `harness cache "
+            "doctor` shows a way out."
         )
 
 
