@@ -115,7 +115,7 @@ def campaign(rounds: int, seed: int, longest_s: float, minutes: float) -> Counte
             counts["missing"] += CASES * PROCESSES - len(often)
             counts["without a worker"] += sum(r.worker not in on.machines for r in measured(tree))
             counts["records"] += len(often)
-            counts["records at the kill"] += len(there)
+            counts["lines of records at the kill"] += len(there)
             counts["rounds"] += 1
             counts[f"{victim} ended the command with {code}"] += 1
             print(f"{counts['rounds']:3d} {victim}: {code}", file=sys.stderr, flush=True)
