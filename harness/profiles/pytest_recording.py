@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -88,7 +89,9 @@ class PytestRecording:
         terminalreporter.section("JAX profile")
         try:
             width = min(terminalreporter.config.get_terminal_writer().fullwidth, 120)
-            for line in summary(read(self.folder), width):
+            # Behind it are the folder's name, and pytest's last line.
+            lines = shutil.get_terminal_size().lines - 3 if sys.stdout.isatty() else None
+            for line in summary(read(self.folder), width, lines):
                 terminalreporter.write_line(line)
         except HarnessError as error:
             terminalreporter.write_line(str(error))

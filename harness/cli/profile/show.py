@@ -24,6 +24,7 @@ HELP = """Show what a profile found: the answer on one screen, or a table.
 
 \b
   harness profile show FOLDER                      the answer: seconds, causes, remedies
+  harness profile show FOLDER --all                the same, however many screens it takes
   harness profile show FOLDER --table functions    what was built how often, and how long it took
   harness profile show FOLDER --table causes       why: argument, values, remedy
   harness profile show FOLDER --table builds --format csv -o builds.csv
@@ -46,9 +47,17 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 
 
 @options.command(
-    help=HELP.format(tables=_ABOUT), table=Option("--table", "-t", help="Which table.")
+    help=HELP.format(tables=_ABOUT),
+    table=Option("--table", "-t", help="Which table."),
+    every=Option("--all", help="All findings, or all rows of the table."),
 )
-def show(*, folder: options.Profile, table: Table | None = None, output: Output) -> None:
+def show(
+    *,
+    folder: options.Profile,
+    table: Table | None = None,
+    every: bool = False,
+    output: Output,
+) -> None:
     """Show a profile."""
     if table is None and output.format is not Format.table:
         raise UsageError(
@@ -57,13 +66,15 @@ def show(*, folder: options.Profile, table: Table | None = None, output: Output)
         )
     profile = read(folder)
     if table is None:
-        lines = answer(profile, console) if output.path is None else answer(profile)
+        lines = answer(profile, console, every=every) if output.path is None else answer(profile)
         output.page([*lines, *inside_lines(profile)])
         return
     made = frame(profile, table)
     document = {"schema": 1, "table": str(table), "rows": made.to_dict("records")}
     here = output.path is None and output.format is Format.table
-    rows, note = listed(made, table, ROWS if here else None, console.width if here else WIDTH)
+    rows, note = listed(
+        made, table, ROWS if here and not every else None, console.width if here else WIDTH
+    )
     output.show(_rows(rows, table, note), made, document)
 
 

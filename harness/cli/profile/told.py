@@ -10,7 +10,7 @@ from rich.console import Console
 from harness.cli.output import check_writable, notes
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.profiles.answer.inside import inside_lines
-from harness.profiles.answer.summary import LINES, is_unknown, summary
+from harness.profiles.answer.summary import is_unknown, summary
 from harness.profiles.recorded import Recorded, read
 from harness.profiles.totals import totals
 from harness.profiles.tracks import save, trace_of
@@ -26,15 +26,18 @@ WIDTH, WIDEST = 100, 120
 """Characters of a line where there is no terminal, and on the widest one."""
 
 
-def answer(profile: Recorded, console: Console | None = None, below: int = 1) -> list[str]:
+def answer(
+    profile: Recorded, console: Console | None = None, below: int = 1, every: bool = False
+) -> list[str]:
     """Return a profile's answer: so short that its first line stays on a screen, else all of it.
 
     For a file `console` is None; `below` are lines of the screen that something else takes, such as
-    the shell's prompt.
+    the shell's prompt. With `every` all findings are there, whatever the height of the terminal.
     """
     if console is None or not console.is_terminal:
         return summary(profile, WIDTH, None)
-    return summary(profile, min(console.width, WIDEST), min(LINES, console.height - below))
+    width = min(console.width, WIDEST)
+    return summary(profile, width, None if every else console.height - below)
 
 
 def check(report: Path) -> None:

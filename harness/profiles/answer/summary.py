@@ -41,8 +41,11 @@ NARROWEST = 60
 _MARGIN = 11
 """Characters in front of a finding, for its seconds."""
 
-_SHORT = 2
-"""Findings behind the dearest that are told in a line each, rather than in full, if need be."""
+_MOST_TEXT = 3
+"""Lines of a finding's text; the remedy has as many as it needs."""
+
+_WANTED = 3
+"""Findings for which the least important lines around them are left out, where they do not fit."""
 
 _USUAL_THRESHOLD_S = 1.0
 """JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
@@ -53,61 +56,86 @@ _OFF = (ledger.NO_DIRECTORY, ledger.DISABLED)
 
 
 def summary(profile: Recorded, width: int = 100, lines: int | None = LINES) -> list[str]:
-    """Return the answer in at most `lines` lines, or all of it, of at most `width` characters."""
+    """Return the answer in at most `lines` lines, or all of it, of at most `width` characters.
+
+    The first finding that has a remedy is whole, whatever there is no room for. Where there is too
+    little, lines around the findings are left out first, the least important ones before others.
+    """
     width = max(width, NARROWEST)
     total = next(totals(profile), None)
     if total is None:
         return ["Nothing is recorded yet."]
-    head = [line for text in _head(profile, total) for line in _wrapped(text, width)]
-    tail = [line for text in _tail(profile) for line in _wrapped(text, width)]
-    tail += _next(profile, width)
-    room = sys.maxsize if lines is None else lines - len(head) - len(tail)
-    return [*head, *_listed(findings(profile), width, room), *tail]
+    head = [(rank, _wrapped(text, width)) for rank, text in _head(profile, total)]
+    tail = [(rank, _wrapped(text, width)) for rank, text in _tail(profile)]
+    tail.append((0, list(_next(profile, width))))
+    found = findings(profile)
+    rest = _rest_command(profile)
+    room = sys.maxsize if lines is None else lines - sum(len(text) for _, text in (*head, *tail))
+    wanted = min(_WANTED, len(found))
+    for rank in sorted({rank for rank, _ in (*head, *tail)}, reverse=True):
+        if not rank or _Listing(found, width, room, rest).shown >= wanted:
+            break
+        room += sum(len(text) for other, text in (*head, *tail) if other == rank)
+        head, tail = ([one for one in part if one[0] != rank] for part in (head, tail))
+    before, after = ([line for _, text in part for line in text] for part in (head, tail))
+    return [*before, *_Listing(found, width, room, rest).lines, *after]
 
 
-def _listed(found: list[Finding], width: int, room: int) -> list[str]:
-    """Return findings, the dearest first; as many in full as leave the next ones a line.
+class _Listing:
+    """Findings, the dearest first: as many as there is room for, each whole.
 
-    A remedy is said once.
+    A remedy is printed once.
     """
-    if not found:
-        return []
-    lines: list[str] = [""]
-    shown = 0
-    said: set[str] = set()
-    for finding in found:
-        block = _block(finding, width, with_remedy=finding.remedy not in said)
-        left = len(found) - shown - 1
-        # A blank line at the end, and for those that are left a line each, up to a few.
-        if len(lines) + len(block) + min(left, _SHORT) + 1 > room:
-            break
-        lines += block
-        shown += 1
-        said.add(finding.remedy)
-    while shown < len(found):
-        left = len(found) - shown - 1
-        if len(lines) + 1 + (left > 0) + 1 > room:
-            break
-        one = found[shown]
-        place = f", {one.place}" if one.place else ""
-        space = max(20, width - _MARGIN - len(place))
-        text = textwrap.shorten(one.text, space, placeholder=" …") + place
-        lines.append(_seconds(one.seconds) + shortened(text, width - _MARGIN))
-        shown += 1
-    if rest := found[shown:]:
-        seconds = sum(finding.seconds for finding in rest)
-        lines.append(f"{_seconds(seconds)}in {counted(len(rest), 'other finding')}")
-    return [*lines, ""]
+
+    def __init__(self, found: list[Finding], width: int, room: int, rest: str) -> None:
+        self.lines: list[str] = []
+        self.shown = 0
+        """How many there are."""
+        if not found:
+            return
+        first = next((n for n, one in enumerate(found) if one.remedy), 0)
+        # A blank line before and after, and a line for those that are left.
+        left = room - 2 - (len(found) > 1)
+        blocks = {first: _block(found[first], width, found[first].remedy, left)}
+        left -= len(blocks[first])
+        printed = {found[first].remedy: found[first]}
+        for number, finding in enumerate(found):
+            if number == first:
+                continue
+            same = printed.get(finding.remedy) if finding.remedy else None
+            remedy = finding.remedy
+            if same is not None:
+                remedy = f"The same remedy as for the {seconds_text(same.seconds)} above."
+            block = _block(finding, width, remedy)
+            if len(block) > left + (number == len(found) - 1 == len(blocks)):
+                break
+            left -= len(block)
+            blocks[number] = block
+            printed.setdefault(finding.remedy, finding)
+        self.shown = len(blocks)
+        self.lines = ["", *(line for number in sorted(blocks) for line in blocks[number])]
+        if others := [one for number, one in enumerate(found) if number not in blocks]:
+            seconds = sum(finding.seconds for finding in others)
+            text = f"in {counted(len(others), 'other finding')}: {rest}"
+            self.lines.append(_seconds(seconds) + text)
+        self.lines.append("")
 
 
-def _block(finding: Finding, width: int, with_remedy: bool) -> list[str]:
+def _block(finding: Finding, width: int, remedy: str, most: int = 0) -> list[str]:
+    """Return a finding in lines; with `most`, its text has as many as the remedy leaves of them."""
     room, place = width - _MARGIN, f", {finding.place}" if finding.place else ""
-    wrap = textwrap.TextWrapper(room, break_on_hyphens=False, max_lines=3, placeholder=" …").wrap
+    advice = textwrap.wrap(remedy, room, break_on_hyphens=False)
+    wrap = textwrap.TextWrapper(
+        room,
+        break_on_hyphens=False,
+        max_lines=max(_MOST_TEXT, most - len(advice)),
+        placeholder=" …",
+    ).wrap
     texts = wrap(finding.text + place)
     if place and texts[-1].endswith(" …"):  # it is the text that is cut, and not the place
         *texts, last = wrap(finding.text)
         texts.append(shortened(shortened(last, max(2, room - len(place))) + place, room))
-    texts += wrap(finding.remedy if with_remedy else "")
+    texts += advice
     return [_seconds(finding.seconds) + texts[0], *(" " * _MARGIN + text for text in texts[1:])]
 
 
@@ -122,11 +150,12 @@ def _wrapped(text: str, width: int) -> list[str]:
     )
 
 
-def _head(profile: Recorded, total: Total) -> Iterator[str]:
+def _head(profile: Recorded, total: Total) -> Iterator[tuple[int, str]]:
+    """Yield the first sentences; each with its rank, of which the highest is left out first."""
     wall = seconds_text(total.wall_s)
     if not profile.builds and not profile.unfinished:
         what = "nobody knows what JAX built" if is_unknown(profile) else "JAX built nothing"
-        yield f"{wall}, and {what}{_why_nothing(profile)}."
+        yield 0, f"{wall}, and {what}{_why_nothing(profile)}."
     else:
         stages = ", ".join(
             f"{stage} {seconds_text(total.seconds[stage])}"
@@ -135,8 +164,11 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
         )
         share = share_text(total.build_s, total.wall_s)
         built = seconds_text(total.build_s)
-        yield f"{built} of {wall} ({share}) went into building programs{stages and f': {stages}'}"
-        yield from _shares(profile, total)
+        yield (
+            0,
+            f"{built} of {wall} ({share}) went into building programs{stages and f': {stages}'}",
+        )
+        yield from ((1, text) for text in _shares(profile, total))
     rest = []
     for part, name in (
         ("python", "before recording"),
@@ -155,9 +187,9 @@ def _head(profile: Recorded, total: Total) -> Iterator[str]:
         why = "" if total.samples else " (outside builds, not sampled)"
         rest.append(f"unattributed {seconds_text(total.seconds['unattributed'])}{why}")
     if rest:
-        yield f"The rest: {', '.join(rest)}."
+        yield 5, f"The rest: {', '.join(rest)}."
     if profile.builds:
-        yield _counts(profile)
+        yield 3, _counts(profile)
 
 
 def _shares(profile: Recorded, total: Total) -> Iterator[str]:
@@ -242,34 +274,50 @@ def _why_nothing(profile: Recorded) -> str:
     return ": no function was traced, lowered or compiled"
 
 
-def _tail(profile: Recorded) -> Iterator[str]:
+def _tail(profile: Recorded) -> Iterator[tuple[int, str]]:
+    """Yield the last sentences, each with its rank."""
     imports = [line for process in profile.processes for line in process.of(Import)]
     if folder := next((one.without_bytecode for one in imports if one.without_bytecode), ""):
         yield (
+            4,
             "Python compiles JAX's modules anew at each start: PYTHONDONTWRITEBYTECODE is set, or "
-            f"they cannot be written. Once: python -m compileall -q {shlex.quote(folder)}"
+            f"they cannot be written. Once: python -m compileall -q {shlex.quote(folder)}",
         )
     if profile.builds:
-        yield from _cache(profile)
+        yield from ((2, text) for text in _cache(profile))
         if unknown := len(unexplained(profile)):
-            yield f"{counted(unknown, 'build')} could not be explained."
-    yield from damage(profile)
+            yield 2, f"{counted(unknown, 'build')} could not be explained."
+    yield from ((0, text) for text in damage(profile))
 
 
 def _next(profile: Recorded, width: int) -> Iterator[str]:
     """Yield where to look next: commands, which are not broken, so that they can be copied."""
     if not profile.builds and not profile.unfinished:
         return
-    if (folder := profile.folder) is not None:
-        with contextlib.suppress(ValueError, OSError):  # as it can be named from here
-            folder = folder.absolute().relative_to(Path.cwd())
-        where = shlex.quote(str(folder))
+    where = _folder(profile)
+    if where:
         show = f"Next: harness profile show {where} --table causes"
         others = "  # functions, sites, eager, cache, time"
         yield show + others * (len(show + others) <= width)
         yield f"      harness profile report {where} -o profile.html"
     else:
         yield 'Next: p.frame("functions"), "causes", "sites", "cache", "time"'
+
+
+def _rest_command(profile: Recorded) -> str:
+    """Return what lists every finding."""
+    where = _folder(profile)
+    return f"harness profile show {where} --all" if where else "p.summary(lines=None)"
+
+
+def _folder(profile: Recorded) -> str:
+    """Return where a profile is, as it can be named from here; empty if it is in memory."""
+    folder = profile.folder
+    if folder is None:
+        return ""
+    with contextlib.suppress(ValueError, OSError):
+        folder = folder.absolute().relative_to(Path.cwd())
+    return shlex.quote(str(folder))
 
 
 def _cache(profile: Recorded) -> Iterator[str]:

@@ -33,13 +33,13 @@ class Profile(Recorded):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def summary(self, width: int = 100, lines: int = 24) -> list[str]:
+    def summary(self, width: int = 100, lines: int | None = 24) -> list[str]:
         """Return the answer as lines of text that fit a screen.
 
         Args:
             width: of a line, in characters; 60 at least.
-            lines: how many there are at most; where even the sums and the next steps need more,
-                these stay.
+            lines: how many there are at most; where even the sums, the first remedy and the next
+                steps need more, these stay. None for all findings.
         """
         return summary(self, width, lines)
 

@@ -85,7 +85,7 @@ def _figure(time: pd.DataFrame) -> Figure:
 
 def _in_short(shown: Shown) -> tuple[str, ...]:
     """Return what the terminal's summary says before and after its findings."""
-    lines = summary(shown.profile, 10_000)
+    lines = summary(shown.profile, 10_000, None)
     blank = [place for place, line in enumerate(lines) if not line.strip()]
     kept = [*lines[: blank[0]], *lines[blank[-1] + 1 :]] if blank else lines
     return tuple(itertools.takewhile(lambda line: not line.startswith("Next:"), kept))
