@@ -13,10 +13,11 @@ import importlib
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import msgspec
+
+from harness.targets.host import cpu_features
 
 State = Literal["readable", "empty", "torn", "garbage", "needs-zstd", "unreadable", "unchecked"]
 
@@ -238,8 +239,6 @@ def _varint(data: bytes, start: int) -> tuple[int, int]:
     return 0, len(data)
 
 
-CPUINFO = Path("/proc/cpuinfo")
-
 _COMPARABLE = re.compile(r"avx(2|512\w*|vnni\w*|ifma|ne\w*)?|amx\w*|fma|f16c|vaes|vpclmulqdq")
 """Names that LLVM and Linux share but for their dashes; others are spelled in too many ways."""
 
@@ -247,7 +246,7 @@ _COMPARABLE = re.compile(r"avx(2|512\w*|vnni\w*|ifma|ne\w*)?|amx\w*|fma|f16c|vae
 def lacking_features(features: Iterable[str]) -> tuple[str, ...]:
     """The features, as LLVM names them, that this machine's processor surely lacks.
 
-    None where the system does not say what it has, as outside of Linux on x86.
+    None where the system does not say what it has, as outside of Linux.
     """
     here = _here()
     plain = {name: _plain(name) for name in features} if here else {}
@@ -262,8 +261,4 @@ def _plain(feature: str) -> str:
 
 @functools.cache
 def _here() -> frozenset[str]:
-    try:
-        flags = re.search(r"^flags\s*:(.*)$", CPUINFO.read_text(), re.MULTILINE)
-    except OSError:
-        return frozenset()
-    return frozenset(map(_plain, flags[1].split())) if flags else frozenset()
+    return frozenset(map(_plain, cpu_features()))

@@ -11,7 +11,7 @@ import enum
 import inspect
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -99,6 +99,11 @@ def _without_none(kind: Any) -> Any:
     return kind
 
 
+def _split(context: click.Context, option: click.Parameter, values: Sequence[str]) -> list[str]:
+    """Return the names in texts that may have several, joined by commas."""
+    return [name.strip() for text in values for name in text.split(",")]
+
+
 Select = Annotated[
     list[str] | None,
     Option(
@@ -131,7 +136,8 @@ Scenarios = Annotated[
     Option(
         "--scenario",
         metavar="SCENARIO",
-        help=f"Only this state of the persistent cache: {', '.join(SCENARIOS)}; repeatable.",
+        callback=_split,
+        help=f"Only this scenario: {', '.join(SCENARIOS)}; several joined by commas.",
     ),
 ]
 MeasuredTargets = Annotated[
@@ -293,7 +299,7 @@ def _spread(
 
     def called(**given: Any) -> None:
         for name, value in given.items():
-            if isinstance(value, tuple):
+            if isinstance(value, tuple | list):
                 given[name] = list(value) or defaults[name]
         for name, (make, members) in groups.items():
             given[name] = make(**{member: given.pop(member) for member in members})

@@ -29,12 +29,13 @@ class Jitted:
     ) -> None:
         self.function, self.before, self.keywords = function, before, dict(keywords or {})
         self.names = names
-        self.call = self._given(function)
+        self.call = self.given(function)
         """What its user calls; nothing of ours is in between where there are no `names`."""
-        self.lower = self._given(function.lower)
-        self.trace = self._given(function.trace) if hasattr(function, "trace") else None
+        self.lower = self.given(function.lower)
+        self.trace = self.given(function.trace) if hasattr(function, "trace") else None
 
-    def _given(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+    def given(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a verb of the function, or of what stands for it, called as the user calls it."""
         if self.before or self.keywords:
             verb = functools.partial(verb, *self.before, **self.keywords)
         return by_keyword(verb, self.names)

@@ -144,8 +144,8 @@ class Workload(ABC):
         targets: where the program is built and run; what a machine lacks is skipped with a reason.
             A family (`gpu`) stands for its compile-only targets (`gpu:h200`) as well, where one is
             asked for by name.
-        scenarios: states of the persistent cache in which it is measured, of `off`, `cold`,
-            `warm`, `default`; see docs/method.md.
+        scenarios: what its processes find when they start, of `off`, `cold`, `warm`, `default`,
+            `exported`, `executable`; see docs/method.md.
         depends_on: what the program depends on besides code: `env:NAME` for an environment
             variable, else a file, by its path from the project's folder (the git repository's,
             else the one that the module is imported from). Where one has changed, it is measured

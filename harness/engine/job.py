@@ -77,7 +77,10 @@ class Job(msgspec.Struct, kw_only=True):
     also: list[Job] = msgspec.field(default_factory=list)
     """Jobs of other workloads for the same process; only a job of `compute` has them."""
     cache_folder: str = ""
-    """The directory of the persistent cache, made where the job is carried out; empty for none."""
+    """The directory of the persistent cache, or of artefacts, made where the job is carried out;
+    empty for none."""
+    fills: bool = False
+    """Whether nothing is measured: the process only fills the directory."""
     programs: str = ""
     """The folder in which the texts of what is built are kept; empty where they are not."""
     cases: list[JobCase]

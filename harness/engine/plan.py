@@ -344,7 +344,9 @@ class Plan:
     def opens_up(self, group: Group, process: int) -> bool:
         """Return whether a process compiles its cases once more, under XLA's own events."""
         usual = process == 0 and not group.apart and not group.backend
-        return self.options.inside and usual and "compile" in scenarios.stages_of(group.scenario)
+        scenario = scenarios.SCENARIOS[group.scenario]
+        usual = usual and "compile" in scenario.steps and scenario.artefact is None
+        return self.options.inside and usual
 
     def base(self, group: Group, replicate: str) -> dict[str, Any]:
         """Return the fields that all records of a group's process have alike."""

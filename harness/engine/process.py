@@ -119,7 +119,7 @@ def alone(job: Job) -> str:
     if job.apart == "first_call":
         return "its first call pays what a process pays once, and forked it pays more"
     if SCENARIOS[job.scenario].directory != "none":
-        return "its cache has a directory of its own"
+        return "it has a directory of its own"
     return "" if sys.platform == "linux" else "only on Linux is it known to be safe"
 
 
@@ -154,6 +154,7 @@ class MeasuringProcess:
             cache_folder=cache,
             environment={**job.environment, **needed},
             passes=1 if only_fills else job.passes,
+            fills=only_fills,
         )
         self.listener = listener
         self.parents = parents

@@ -37,8 +37,9 @@ from harness.stages import injection
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
+from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.stage import LOOP
-from harness.stages.staged_case import StagedCase
+from harness.stages.staged_case import ArtefactCase, StagedCase
 from harness.targets.topologies import Topology, unusable
 from harness.watch.evidence import Evidence
 
@@ -274,6 +275,8 @@ class StagedSession(Session):
 
     def staged(self, kind: type[StagedCase], ref: JobCase, case: Case, **own: Any) -> StagedCase:
         """Return a case of a kind, with what the job and the process know of it."""
+        if self.job.fills and SCENARIOS[self.job.scenario].artefact:
+            kind, own = ArtefactCase, {}
         return kind(
             self.workload,
             case,

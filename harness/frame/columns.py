@@ -66,7 +66,12 @@ SCHEMA = (
     Field(*("version", TEXT, ""), "changes with the workload's own source and with the method"),
     Field("target", TEXT, "", "what was compiled for, see the [glossary](glossary.md)"),
     Field("transform", TEXT, "", "`forward`, `gradient`, … see the glossary"),
-    Field("scenario", TEXT, "", "the state of the persistent cache: `off`, `cold`, `warm`, …"),
+    Field(
+        "scenario",
+        TEXT,
+        "",
+        "`off`, `cold`, `warm`, `default`, `exported`, `executable`: see the glossary",
+    ),
     Field("stage", TEXT, "", "`trace`, `lower`, `compile`, `execute`, … see the glossary"),
     Field(
         *("unit", TEXT, ""),

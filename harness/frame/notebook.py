@@ -47,7 +47,7 @@ def sweep(
         effort: `"quick"` (1 process, 1 pass), `"default"` (8, 3), `"thorough"` (8 to 32, 3), or
             `"PROCESSESxPASSES"` such as `"6x1"`.
         targets: names of targets; None means those that this machine has.
-        scenarios: states of the persistent cache (`"off"`, `"cold"`, `"warm"`, `"default"`); None
+        scenarios: such as `"off"`, `"cold"`, `"warm"`, `"exported"`, `"executable"`; None
             means each workload's own.
         results: a results tree that keeps the records and from which a second call resumes. None
             measures into a temporary folder that is gone afterwards.

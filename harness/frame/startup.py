@@ -8,6 +8,7 @@ from harness.frame.cases import about, by_stage, case_columns, check, free_names
 from harness.frame.choose import takes_frame
 from harness.frame.frame import ORIGIN, axis_columns, ordinary
 from harness.stages.registry import PROCESS_STAGES, STAGES, names, used
+from harness.stages.scenarios.registry import SCENARIOS
 
 ONCE = ("python", *(name for name in PROCESS_STAGES if name != "ready"))
 """Phases that a process pays once, whatever it runs."""
@@ -22,6 +23,9 @@ STACKED = sorted(
 
 PHASES = (*ONCE, *STACKED)
 """All phases, in the order in which a fresh process goes through them."""
+
+_LOADED = [name for name, scenario in SCENARIOS.items() if "build" not in scenario.steps]
+"""Scenarios whose processes lower and compile nothing."""
 
 _PROCESS = [*ORIGIN, "jax", "target", "scenario"]
 
@@ -51,10 +55,10 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
           process of that origin, target and scenario pays once, equal in all its cases. `python` is
           the interpreter, the harness and the workload's module: `ready` less `import` and
           `backend`. `first_...` is a trivial program's, and stands for what the first program of
-          any process pays besides.
-        - `trace_s`, `lower_s`, then `compile_s` or, where the persistent cache answers, `load_s`.
+          any process pays besides; NaN where an executable is loaded.
+        - `trace_s`, `lower_s`, then `compile_s`, or `load_s` of the cache or an executable.
         - `execute_s`: one call that ran before, so a first one may take longer; in the scenarios
-          `cold` and `warm` what `first_call` takes beyond the stages before it and what a process
+          without it what `first_call` takes beyond the stages before it and what a process
           pays once for its first program, at least 0.
         - `total_s`: the sum of the phases, and `..._share`, each phase's part of it.
 
@@ -75,6 +79,8 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     head = about(rows, [*case, "environment"], key, stages)
 
     once = _once(frame, head)
+    built_elsewhere = head["scenario"].isin(_LOADED)
+    once.loc[built_elsewhere, _FIRST] = float("nan")
     before = stages[STACKED[:-1]].sum(axis=1)
     # A process that was used already had paid for its first program.
     calls = stages["first_call"] - once[_FIRST].sum(axis=1), stages[used("first_call")]
@@ -83,6 +89,7 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     found = once.join(stages[STACKED]).astype(float)
     expected = [phase for phase in PHASES if phase not in ("compile", "load")]
     lacking = found[expected].isna()
+    lacking.loc[built_elsewhere, [*_FIRST, "trace", "lower"]] = False
     lacking["compile"] = found["compile"].isna() & found["load"].isna()
     names = pd.Series("", found.index)
     for phase in PHASES:

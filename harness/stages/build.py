@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import jax
 
 from harness.program.calls import calls
+from harness.stages import artefact as artefacts
 from harness.stages.own_options import jax_stage
 from harness.stages.prepared import Prepared, wrap
 from harness.stages.registry import STAGES
+from harness.stages.scenarios.scenario import Scenario
+from harness.watch import jax_names
 
 
 class Build:
@@ -19,6 +23,9 @@ class Build:
     `for name, step in build.steps(): step()` makes all of it. What is between two steps, a clock or
     a message, is the caller's.
     """
+
+    refused = ""
+    """Why nothing can be made here."""
 
     def __init__(
         self, jitted: Any, arguments: tuple[Any, ...], static: Mapping[str, Any] | None = None
@@ -69,6 +76,69 @@ class Build:
     def forget(self) -> None:
         """Let go of what was built: nothing of it may answer the next build."""
         self.traced = self.lowered = self.compiled = None
+
+
+class LoadedBuild(Build):
+    """What is loaded of an artefact, on its way to a program, or a program already."""
+
+    def __init__(self, prepared: Prepared, scenario: Scenario, folder: Path) -> None:
+        """Check the artefact; nothing is loaded yet."""
+        assert scenario.artefact is not None
+        super().__init__(None, prepared.abstract)
+        self.prepared = prepared
+        self.file, self.artefact = artefacts.path(folder, prepared.case.id), scenario.artefact
+        self.has_trace = "build" in scenario.steps
+        self.refused, self.given = artefacts.refusal(self.file)
+
+    def load(self) -> None:
+        """Make `jitted`, what is called, once."""
+        if self.jitted is None:
+            self.jitted = self.artefact.load(self.file.read_bytes(), self.given)
+
+    def steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """Yield the name and the function of each step in order; of an executable only `load`."""
+        if self.has_trace:
+            yield from super().steps()
+        else:
+            yield "load", self.compile
+
+    def trace(self) -> None:
+        """Load, and make `traced`."""
+        self.load()
+        self.traced = self._called(self.jitted.trace)(*self.arguments)
+
+    def compile(self) -> None:
+        """Make `compiled`; an executable is loaded for that."""
+        if self.has_trace:
+            super().compile()
+        else:
+            self.load()
+            self.compiled = self.jitted
+
+    def call(self, *arguments: Any) -> Any:
+        """Load, and call what was loaded as the function is called."""
+        self.load()
+        return self._called(self.jitted)(*arguments)
+
+    def forget(self) -> None:
+        """Let go of what was loaded and built."""
+        super().forget()
+        self.jitted = None
+
+    def _called(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a verb that takes the function's arguments; static ones are in the artefact."""
+        own = self.prepared.own
+        if own is None:
+            return verb
+        positions, names = jax_names.static_arguments(own.function)
+
+        def without_static(*arguments: Any, **keywords: Any) -> Any:
+            count = len(arguments)
+            static = {n % count for n in positions if -count <= n < count}
+            left = [one for n, one in enumerate(arguments) if n not in static]
+            return verb(*left, **{name: keywords[name] for name in keywords if name not in names})
+
+        return own.given(without_static)
 
 
 def count_calls(

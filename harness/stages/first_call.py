@@ -27,15 +27,18 @@ def take(run: Pass) -> None:
     gc.collect()
     run.spawned_ns += time.monotonic_ns() - began_ns  # a program that starts does not
     spent_ns, seen = run.clocked("first_call", run.first_call(), collector=True)
-    built = run.scenario.outcomes or (("compile", {"compile": 1}),)
-    outcomes = [("first_call", {**STAGE.events, **proof}) for _, proof in built]
-    if any(evidence.programs_within(seen, proof) for _, proof in outcomes):
+    answers = run.scenario.outcomes or (("compile", {"compile": 1}),)
+    builds = "build" in run.scenario.steps
+    outcomes = [
+        ("first_call", {**(STAGE.events if builds else {}), **proof}) for _, proof in answers
+    ]
+    if builds and any(evidence.programs_within(seen, proof) for _, proof in outcomes):
         run.keep("first_call", [spent_ns])  # programs were built inside of it
     else:
         run.judge(outcomes, [spent_ns], seen)
     # What is traced inside of a function takes less than the function.
     _, name = max(run.proof.traced[count:], default=(0.0, ""))
-    if name in before:
+    if name in before and run.scenario.artefact is None:
         run.refuse("first_call", SEEN.format(name))
 
 

@@ -4,7 +4,7 @@ from harness.stages.stage import Stage
 
 STAGE = Stage(
     name="load",
-    title="The program comes from the persistent cache.",
+    title="The program is read: from the persistent cache, or a serialised executable.",
     step="load",
     calibrated_by="compile",
     colour="#009E73",

@@ -15,10 +15,19 @@ import jax
 
 from harness.program.collector import gc_off
 from harness.records.schema import StageSamples
-from harness.stages import injection
+from harness.stages import artefact, injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
-from harness.stages.build import Build
-from harness.stages.prepared import Prepared, called, cpu_devices, is_there, nbytes, supply
+from harness.stages.build import Build, LoadedBuild
+from harness.stages.prepared import (
+    Prepared,
+    called,
+    cpu_devices,
+    is_there,
+    nbytes,
+    prepare,
+    supply,
+    wrap,
+)
 from harness.stages.registry import STAGES, names
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS
@@ -68,7 +77,7 @@ def take_pass(
         own = folder
         if folder is not None and state.directory == "empty" and number:
             own = Path(stack.enter_context(temporary_folder()))
-        if own is not None:
+        if own is not None and state.artefact is None:
             cache_state.use(own)
         jax.clear_caches()
         run = Pass(prepared, proof, state, own, announce, effort_s)
@@ -91,7 +100,7 @@ class Pass:
     proof: evidence.Evidence
     scenario: Scenario
     folder: Path | None
-    """The directory that the persistent cache has now."""
+    """The directory that the persistent cache has now, or that an artefact is in."""
     announce: Callable[[str], None]
     effort_s: float = EXECUTE_S
     spawned_ns: int = 0
@@ -99,6 +108,9 @@ class Pass:
 
     def __post_init__(self) -> None:
         self.build = Build.of(self.prepared)
+        if self.scenario.artefact:
+            assert self.folder is not None
+            self.build = LoadedBuild(self.prepared, self.scenario, self.folder)
         self.samples_ns: dict[str, Sequence[float]] = {}
         self.calls_ns: dict[str, Sequence[float]] = {}
         """Each call of a stage that was timed by itself."""
@@ -132,6 +144,9 @@ class Pass:
     def take(self, stage: Stage) -> None:
         """Take a stage; what cannot be run here, or runs another program, has a reason instead."""
         assert stage.take is not None
+        if self.build.refused:
+            self.refuse(stage.name, self.build.refused)
+            return
         topology = self.prepared.topology
         if stage.step in ("run", "compute"):
             if topology is not None:
@@ -261,13 +276,30 @@ class Pass:
     def first_call(self) -> Callable[[], object]:
         """Return the first call of the function in this process, to be timed."""
         arguments = self.prepared.data(None)
-        function = called(self.prepared, self.build.jitted)
+        build = self.build
+        if loaded := isinstance(build, LoadedBuild):
+            function = build.call
+            self._arguments = arguments
+        else:
+            function = called(self.prepared, build.jitted)
 
         def call() -> None:
-            jax.block_until_ready(function(*arguments))
+            result = jax.block_until_ready(function(*arguments))
             self.called_ns = time.monotonic_ns()
+            if loaded:
+                self._result = result
 
         return call
+
+    def differs(self) -> str:
+        """Return how the result of the first call of what was loaded is not the function's own."""
+        if not isinstance(self.build, LoadedBuild):
+            return ""
+        prepared, arguments = self.prepared, self._arguments
+        leaves = jax.tree_util.tree_leaves(arguments)
+        if any(isinstance(leaf, jax.Array) and leaf.is_deleted() for leaf in leaves):  # donated
+            arguments = prepare(prepared.workload, prepared.case, traces=False).data(None)
+        return artefact.problem(called(prepared, wrap(prepared))(*arguments), self._result)
 
     # The proof
 

@@ -18,8 +18,8 @@ from harness.program.text import fingerprint
 from harness.records import kept
 from harness.records.distribution import Distribution
 from harness.records.schema import StageSamples
-from harness.stages import compute, injection, reference
-from harness.stages.build import count_calls
+from harness.stages import artefact, compute, injection, reference
+from harness.stages.build import Build, count_calls
 from harness.stages.passes import OTHER_PROGRAM, Pass, take_pass
 from harness.stages.prepared import Prepared, prepare
 from harness.stages.registry import STAGES, names
@@ -222,12 +222,32 @@ class FirstCallCase(StagedCase):
         run = Pass(prepared, self.proof, self.state, folder, announce, spawned_ns=self.spawned_ns)
         for name in self.samples:
             run.take(STAGES[name])
-        announce("program")
-        for _, step in run.build.steps():
-            step()  # JAX has it in memory: this is the program that ran
-        self.fingerprint = fingerprint(run.build.compiled)
-        for name in self.samples if self.expected not in ("", self.fingerprint) else ():
-            run.refuse(name, OTHER_PROGRAM)
+        if not run.build.refused:
+            announce("program")
+            for _, step in run.build.steps():
+                step()  # JAX has it in memory: this is the program that ran
+            self.fingerprint = fingerprint(run.build.compiled)
+            other = OTHER_PROGRAM if self.expected not in ("", self.fingerprint) else ""
+            reason = other or run.differs()
+            for name in self.samples if reason else ():
+                run.refuse(name, reason)
         self._add(run)
         self.loop_ns.append(reference.loop_ns())
         return run.timed_ns + reference.LOOPS * self.loop_ns[-1]
+
+
+@dataclass
+class ArtefactCase(StagedCase):
+    """A case of which an artefact is made, for other processes; nothing is timed."""
+
+    def visit(self, number: int, announce: Callable[[str], None]) -> float:
+        """Make it, or note why there is none."""
+        announce("inputs")
+        prepared = prepare(self.workload, self.case)
+        announce("program")
+        assert self.state.artefact is not None
+        build, file = Build.of(prepared), artefact.path(Path(self.folder), self.case.id)
+        artefact.make(build, self.state.artefact, file)
+        if build.compiled is not None and "build" not in self.steps:  # the very program is loaded
+            self.fingerprint = fingerprint(build.compiled)
+        return 0.0

@@ -59,6 +59,17 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+@functools.cache
+def cpu_features() -> frozenset[str]:
+    """Return what the processor can, as Linux names it; nothing where the system does not say."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, features = line.partition(":")
+            if name.strip() in ("flags", "Features"):  # on x86, and on ARM
+                return frozenset(features.split())
+    return frozenset()
+
+
 # Its CPU, its GPUs and its TPUs
 
 VIRTUAL_CPU_DEVICES = 2

@@ -61,6 +61,7 @@ def test_every_command_that_reads_takes_results_and_filters(command):
         (["--case", "SIZE=8", "--case", "size=16"], 8),
         (["--case", "transform=Forward", "--stage", "Compile"], 4),
         (["--target", "CPU", "--scenario", "OFF", "--stage", "trace"], 4),
+        (["--scenario", "OFF,off"], 8),
     ],
 )
 def test_filters_leave_what_is_asked_for_whatever_the_case(tree, filters, count):
@@ -75,6 +76,7 @@ def test_filters_leave_what_is_asked_for_whatever_the_case(tree, filters, count)
         (["--stage", "compiel"], "No stage is called 'compiel'. Did you mean 'compile'? There"),
         (["--target", "cpi"], "No target is called 'cpi'. Did you mean 'cpu'? There are: cpu."),
         (["--scenario", "hot"], "No scenario is called 'hot'. There are: off."),
+        (["--scenario", "off,hot"], "No scenario is called 'hot'. There are: off."),
         (["--case", "sice=8"], "No axis is called 'sice'. Did you mean 'Size'?"),
         (["--case", "size=9"], "No row has size=9."),
         (["--case", "size"], "expected AXIS=VALUE"),

@@ -78,7 +78,7 @@ def test_a_visit_takes_no_first_call_and_neither_is_forked_where_that_would_tell
     others = [r for r in outcome.records if r.protocol != FIRST_CALL]
     assert {stage for r in others for stage in r.stages}.isdisjoint({"first_call", "start"})
     found = [(r.parent, r.not_forked) for r in others if r.scenario == "cold"]
-    assert set(found) == {("", "its cache has a directory of its own")}
+    assert set(found) == {("", "it has a directory of its own")}
     found = [(r.parent, r.not_forked) for r in calls(outcome)]
     assert set(found) == {
         ("", "its first call pays what a process pays once, and forked it pays more")

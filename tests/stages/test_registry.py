@@ -75,5 +75,7 @@ def test_a_scenario_has_the_stages_of_its_steps():
         "cold": ("trace", "lower", "compile"),
         "warm": ("trace", "lower", "load"),
         "default": ("trace", "lower", "compile", "load"),
+        "exported": ("trace", "lower", "compile"),
+        "executable": ("load",),
     }
     assert ALONE_STAGES == ("first_call", "start")

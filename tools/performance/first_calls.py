@@ -1,11 +1,12 @@
 """First calls by the harness, beside a stopwatch in fresh processes that knows nothing of it.
 
-    python -m tools.performance.first_calls [--rounds 8] [--seed 0]
+    python -m tools.performance.first_calls [--rounds 8] [--seed 0] [--only mlp,softmax]
 
-Five functions, without a cache, with a cold and with a warm one. In every round each function is
-called once in every scenario by the harness and by the stopwatch, in random order, each time in a
-process of its own. Printed are the medians and the least, their ratios, and `relative_warm`
-(target: within 10 %).
+Five functions, without a cache, with a cold and with a warm one, exported, and as a serialised
+executable. In every round each function is called once in every scenario by the harness and by the
+stopwatch, in random order, each time in a process of its own. Printed are the medians and the
+least, their ratios, and `relative_warm` (target: within 10 %). No executable that calls LAPACK
+(`solve`) can be loaded: the harness refuses it.
 """
 
 import functools
@@ -73,6 +74,38 @@ jax.block_until_ready(call(*arguments))
 print(time.perf_counter() - begin)
 """
 
+MAKING = """
+import pickle, sys
+import jax
+from jax import export
+from jax.experimental.serialize_executable import serialize
+from functions import FIVE, normal
+function, shapes = FIVE[sys.argv[1]]
+call, arguments = jax.jit(function), [normal(*shape) for shape in shapes]
+open("exported", "wb").write(export.export(call)(*arguments).serialize())
+open("executable", "wb").write(pickle.dumps(serialize(call.lower(*arguments).compile())))
+"""
+
+LOADING = """
+import gc, pickle, sys, time
+import jax
+jax.devices()
+from functions import FIVE, normal
+_, shapes = FIVE[sys.argv[1]]
+arguments = jax.block_until_ready([jax.device_put(normal(*shape)) for shape in shapes])
+gc.collect()
+begin = time.perf_counter()
+stored = open(sys.argv[2], "rb").read()
+if sys.argv[2] == "exported":
+    from jax import export
+    call = jax.jit(export.deserialize(bytearray(stored)).call)
+else:
+    from jax.experimental.serialize_executable import deserialize_and_load
+    call = deserialize_and_load(*pickle.loads(stored), execution_devices=jax.devices())
+jax.block_until_ready(call(*arguments))
+print(time.perf_counter() - begin)
+"""
+
 WORKLOADS = """
 from functions import FIVE, normal
 from harness import Workload
@@ -91,6 +124,7 @@ mlp, block, rnn, softmax, solve = map(made, FIVE)
 """
 
 SCENARIOS = ("off", "cold", "warm")
+LOADED = ("exported", "executable")
 
 
 def stopwatch(folder: Path, name: str) -> dict[str, float]:
@@ -107,11 +141,16 @@ def stopwatch(folder: Path, name: str) -> dict[str, float]:
             own = {"JAX_ENABLE_COMPILATION_CACHE": "0"} if scenario == "off" else written
             done = took([sys.executable, "-c", STOPWATCH, name], cwd=folder, **there, **own)
             found[scenario] = float(done.out)
+        there["JAX_ENABLE_COMPILATION_CACHE"] = "0"
+        took([sys.executable, "-c", MAKING, name], cwd=Path(cache), **there)
+        for scenario in LOADED if name != "solve" else LOADED[:1]:
+            done = took([sys.executable, "-c", LOADING, name, scenario], cwd=Path(cache), **there)
+            found[scenario] = float(done.out)
     return found
 
 
 def main() -> None:
-    given = options(__doc__, rounds=8, seed=0)
+    given = options(__doc__, rounds=8, seed=0, only="")
     random.seed(given.seed)
     watch: dict[str, list[dict[str, float]]] = {}
     frames = {}
@@ -123,12 +162,13 @@ def main() -> None:
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         sys.path.insert(0, str(folder))
         found = {one.__name__: one for one in workloads(folder=folder)}
+        found = {name: found[name] for name in given.only.split(",")} if given.only else found
 
         def by_harness(name: str, number: int) -> None:
             frames[name] = harness.sweep(
                 found[name],
                 effort="1x1",
-                scenarios=SCENARIOS,
+                scenarios=(*SCENARIOS, *LOADED),
                 first_calls=number + 1,  # what there is already is not measured again
                 results=folder / "results",
             )
@@ -148,12 +188,13 @@ def main() -> None:
 def show(name: str, frame: pd.DataFrame, watch: pd.DataFrame) -> None:
     """Print the lines of one function."""
     rows = frame[frame["stage"] == "first_call"].set_index("scenario")
+    taken = [name for name in (*SCENARIOS, *LOADED) if name in watch]
     ours, theirs = (
-        one[list(SCENARIOS)].agg(["median", "min"])
+        one[taken].agg(["median", "min"])
         for one in (pd.DataFrame(rows["samples"].map(json.loads).to_dict()), watch)
     )
     ratios = ours / theirs
-    for scenario in SCENARIOS:
+    for scenario in taken:
         times = " ".join(
             f"{one['median'] * 1e3:6.0f} ({one['min'] * 1e3:5.0f})"
             for one in (ours[scenario], theirs[scenario])
@@ -161,12 +202,12 @@ def show(name: str, frame: pd.DataFrame, watch: pd.DataFrame) -> None:
         middle, least = ratios[scenario]
         collected_ms = rows["collected_s"][scenario] * 1e3
         print(
-            f"{name:8s} {scenario:9s} {times}   {middle:.2f} ({least:.2f}) {collected_ms:4.0f} ms"
+            f"{name:8s} {scenario:10s} {times}   {middle:.2f} ({least:.2f}) {collected_ms:4.0f} ms"
         )
     warm = [one["warm"] / one["cold"] for one in (ours, theirs, ratios)]
     texts = (f"{one['median']:6.3f} ({one['min']:.3f})" for one in warm[:2])
     of_both = f"{warm[2]['median']:.2f} ({warm[2]['min']:.2f})"
-    print(f"{name:8s} warm/cold  {' '.join(texts)}   {of_both}")
+    print(f"{name:8s} warm/cold   {' '.join(texts)}   {of_both}")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Scenarios: the states of the persistent cache in which a case is measured, one file each."""
+"""Scenarios: what a process finds when it starts to measure a case, one file each."""

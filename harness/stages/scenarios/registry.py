@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.declare.axes import known_names
 from harness.errors import find_name
 from harness.stages import registry as stages
-from harness.stages.scenarios import cold, default, off, warm
+from harness.stages.scenarios import cold, default, executable, exported, off, warm
 from harness.stages.scenarios.scenario import Scenario
 from harness.targets.target import Target
 
@@ -16,6 +16,8 @@ SCENARIOS: dict[str, Scenario] = {
         cold.SCENARIO,
         warm.SCENARIO,
         default.SCENARIO,
+        exported.SCENARIO,
+        executable.SCENARIO,
     )
 }
 
@@ -38,8 +40,11 @@ def stages_of(name: str) -> tuple[str, ...]:
 
 def inapplicable(name: str, target: Target) -> str | None:
     """Return why a target cannot be measured in a scenario, or None if it can."""
-    if SCENARIOS[name].directory == "none" or not target.compile_only:
+    scenario = SCENARIOS[name]
+    if scenario.directory == "none" or not target.compile_only:
         return None
+    if scenario.artefact:
+        return f"{target.name} is compiled for without a device, and only a device can load for it"
     # Reading it, jax 0.10 to 0.12 say: "PjRtCompiler must be constructed with a Client".
     return (
         f"{target.name} is compiled for without a device, and what JAX's persistent cache then "
