@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -223,6 +224,12 @@ class Built:
     def compiles(self) -> int:
         """How many programs XLA compiled."""
         return max(0, self.times("compile") - self.hits)
+
+
+def count_of(builds: Iterable[Built]) -> int:
+    """Return how many builds of a function these are: the stages ahead of time are one."""
+    kinds = Counter(built.line.kind for built in builds)
+    return kinds.pop("call", 0) + max(kinds.values(), default=0)
 
 
 def call_site_of(frames: Sequence[events.Frame]) -> events.Frame:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import jax
+import numpy as np
 import pytest
 
+import harness
 from harness.profiles.answer.findings import findings
 from harness.profiles.answer.summary import LINES
 from harness.profiles.causes.cause import Cause
@@ -543,3 +546,60 @@ def test_threads_are_counted_and_added_up(recorded):
     text = text_of(recorded(*lines))
     assert "1,000 builds of 2 functions in 3 threads: 1,000 traced." in text
     assert "Threads added up: 200 ms building again, 100 ms JAX's functions outside jit" in text
+
+
+def test_what_was_loaded_is_not_reported_as_compiled(recorded):
+    """As of a loop of a library's outside jit, whose programs the persistent cache has."""
+    body = "body at /project/train.py:7"
+    scan = events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", body)
+    hit = request("hit", 90, load=80)
+    builds = compiled(8, function=3)
+    builds = [replace(one, requests=(hit,) if n else one.requests) for n, one in enumerate(builds)]
+    (loop,) = findings(recorded(scan, *(replace(b, object=b.id) for b in builds), kind="shape"))
+    assert loop.text.startswith(
+        "JAX's `scan` of `body` (train.py:7) was compiled once and loaded 7 times outside jit: "
+    )
+    again = [replace(one, requests=(hit,)) for one in compiled(3)]
+    texts = findings(recorded(*compiled(2), *(replace(one, id=one.id + 2) for one in again)))
+    assert any("`loss` was compiled once and loaded 3 times more: " in one.text for one in texts)
+
+
+def test_a_remedy_that_was_printed_above_is_referred_to(recorded):
+    other = events.Function(3, "step", "step", "/project/train.py", 20, "program")
+    builds = [replace(one, id=one.id + 3, function=3) for one in compiled(3, each=500, begin=9000)]
+    text = text_of(recorded(other, *compiled(3), *builds, kind="shape", remedy="Pad it."))
+    assert text.count("Pad it.") == 1
+    assert "The same remedy as for the 2.0 s above." in text
+
+
+def test_the_threshold_that_keeps_programs_out_of_the_cache_has_the_value_that_helps(recorded):
+    asked = request("unwritten", 500, 400, key="a", reason="below the time threshold")
+    lines = [
+        build(n, 1e3 * n, 1e3 * n + 500, ("compile", 1e3 * n, 1e3 * n + 500), requests=(asked,))
+        for n in (1, 2, 3)
+    ]
+    text = " ".join(text_of(recorded(*lines)).split())
+    assert (
+        "With JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 a second run would save at most 1.2 s"
+    ) in text
+
+
+@pytest.mark.parametrize("stages", [("lower",), ("lower", "compile")])
+def test_the_stages_of_a_program_ahead_of_time_are_one_build(stages):
+    jax.clear_caches()
+    with harness.profile(sample_ms=0) as profile:
+        for size in (3, 5, 7):
+            lowered = jax.jit(lambda_).lower(np.ones(size, np.float32))
+            if "compile" in stages:
+                lowered.compile()
+    texts = [one.text for one in findings(profile)]
+    done = "compiled" if "compile" in stages else "lowered"
+    again = f"`lambda_` was {done} 2 times more: `x` had 3 shapes"
+    assert again in texts
+    assert [text.startswith("First build of `lambda_`") for text in texts].count(True) == 1
+    assert len(texts) == 2
+    assert "3 builds of 1 function" in "\n".join(profile.summary())
+
+
+def lambda_(x):
+    return x * 2

@@ -20,7 +20,7 @@ from harness.profiles.causes.words import (
     is_iteration,
 )
 from harness.profiles.figures import BuildGroup, function_key, groups
-from harness.profiles.model import Built, seconds_of
+from harness.profiles.model import Built, count_of, seconds_of
 from harness.profiles.names import Names, line_text
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, some, times_text
@@ -75,6 +75,15 @@ def verb_of(builds: Sequence[Built]) -> str:
     return next(verb for verb, done in reached.items() if done)
 
 
+def _times(builds: Sequence[Built], more: str = "") -> str:
+    """Return what was done how often: `compiled 3 times more`, `compiled once and loaded twice`."""
+    count = count_of(builds)
+    loaded = sum(verb_of([built]) == "loaded" for built in builds)
+    if verb_of(builds) != "compiled" or not loaded:
+        return f"{verb_of(builds)} {times_text(count)}{more}"
+    return f"compiled {times_text(count - loaded)} and loaded {times_text(loaded)}{more}"
+
+
 def _sites(builds: Sequence[Built], site_of: Callable[[Built], str] | None = None) -> list[str]:
     """Return the lines that builds were asked for from, that of most seconds first.
 
@@ -123,7 +132,8 @@ def findings(profile: Recorded) -> list[Finding]:
         builds = [built for group in small for built in group.builds]
         called = list(dict.fromkeys(names.of(group.function) for group in small))
         first = ", ".join(called[:3]) + "…" * (len(called) > 3)
-        text = f"{counted(len(builds), 'first build')} ({first})"
+        count = sum(count_of(group.builds) for group in small)
+        text = f"{counted(count, 'first build')} ({first})"
         found.append(Finding(seconds_of(builds), text))
     found += _eager_findings(profile, dear)
     return sorted(found, key=lambda finding: -finding.seconds)
@@ -133,13 +143,13 @@ def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
     """Return what to say of builds of one function with one kind of cause, by argument."""
     builds = [built for group in several for built in group.builds]
     dearest = several[0]
-    name, times = names.of(dearest.function), times_text(len(builds))
-    text = f"{name} was {verb_of(builds)} {times} more: {_why(dearest)}"
+    name, times = names.of(dearest.function), times_text(count_of(builds))
+    text = f"{name} was {_times(builds, ' more')}: {_why(dearest)}"
     if again := KINDS[dearest.cause.kind].again:
         text = again.format(name=name, after=dearest.cause.after, times=times)
     if others := several[1:]:
         arguments = some([f"`{group.cause.argument}`" for group in others], 2)
-        count = sum(len(group.builds) for group in others)
+        count = sum(count_of(group.builds) for group in others)
         text += f"; and {times_text(count)} for {arguments}"
     remedy = dearest.cause.remedy
     if remedy and (alike := _ALIKE.search(dearest.cause.sentence)):
@@ -170,7 +180,7 @@ def _clause(sentence: str) -> str:
 def _first(group: BuildGroup, names: Names) -> Finding:
     stages = {stage: sum(built.stage_ns(stage) for built in group.builds) / 1e9 for stage in STAGES}
     stage, seconds = max(stages.items(), key=lambda item: item[1])
-    count = len(group.builds)
+    count = count_of(group.builds)
     how = "First build" if count == 1 else f"{count:,} first builds"
     if group.cause.kind == "ahead of time":
         how = counted(count, "build") + " ahead of time"
@@ -295,10 +305,12 @@ def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding
     by = f" by {caller}" if caller else ""
     done = f"JAX's `{function.name}`{of} was {verb_of(builds)} outside jit{by}"
     objects = {built.line.object for built in builds}
-    if len(builds) > 1:
+    if "loaded" in (times := _times(builds)) and "compiled" in times:
+        done = f"JAX's `{function.name}`{of} was {times} outside jit{by}"
+    elif len(builds) > 1:
         done += f" {times_text(len(builds))}"
-        if len(objects) == len(builds):
-            done += ": each time with a new function object"
+    if len(builds) > 1 and len(objects) == len(builds):
+        done += ": each time with a new function object"
     again = len({built.work for built in builds}) < len(builds)
     remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS * again
     sites = _sites(builds, enclosing.site_of if caller else None)

@@ -22,6 +22,7 @@ from harness.profiles.figures import (
     saved_s,
     unexplained,
 )
+from harness.profiles.model import Built, count_of
 from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals
@@ -239,7 +240,10 @@ def _program(total: Total) -> str:
 
 def _counts(profile: Recorded) -> str:
     builds = profile.builds
-    functions = len({function_key(built.function) for built in builds})
+    by_function: dict[object, list[Built]] = {}
+    for built in builds:
+        by_function.setdefault(function_key(built.function), []).append(built)
+    functions, count = len(by_function), sum(map(count_of, by_function.values()))
     done = {
         "traced": sum(built.times("trace") for built in builds),
         "lowered": sum(built.times("lower") for built in builds),
@@ -254,7 +258,7 @@ def _counts(profile: Recorded) -> str:
     if len(threads) > len({name for name, _ in threads}):
         where.append(f"{len(threads)} threads")
     inside = f" in {' and '.join(where)}" if where else ""
-    text = f"{counted(len(builds), 'build')} of {counted(functions, 'function')}{inside}: {words}"
+    text = f"{counted(count, 'build')} of {counted(functions, 'function')}{inside}: {words}"
     return f"{text}."
 
 
@@ -345,12 +349,18 @@ def _cache(profile: Recorded) -> Iterator[str]:
             text += " (compiled in an earlier run, so what that saved is not known)"
     if written := by_outcome["written"]:
         text += f"; {len(written):,} written"
+    slow = [one for one in by_outcome["unwritten"] if one.reason == ledger.BELOW_TIME]
     if unwritten := Counter(request.reason for request in by_outcome["unwritten"]):
         reasons = ", ".join(
             f"{times:,} {ledger.reason_text(reason)}" for reason, times in unwritten.most_common()
         )
         text += f"; not written: {reasons}"
     yield f"{text}{f'; {failed} failed' if failed else ''}."
+    if slow_s := sum(request.compile_ns for request in slow) / 1e9:
+        yield (
+            "With JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 a second run would save at most "
+            f"{seconds_text(slow_s)}, less loading the programs."
+        )
 
 
 def _would_save(requests: Sequence[Request]) -> str:

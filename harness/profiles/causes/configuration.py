@@ -27,6 +27,8 @@ def _context(pair: Pair, setting: tuple[str, str | None, str | None]) -> Iterato
 
 CAUSE = ChangeKind(
     name="configuration",
+    several="{what} of JAX's configuration or context had {n} values",
+    apart=True,
     looks={"context": _context},
     sentence="`{argument}` of JAX's configuration or context was {before}, now {after}.",
     remedy="Set `{argument}` once, before the first call, or always call under the same context.",

@@ -95,7 +95,7 @@ class _Deciding:
             history = self._histories.setdefault(key, History())
             aspects = self._interning.of(built)
             self._causes[built.line.id] = self._cause(built, aspects, history)
-            history.add(entry_of(built, aspects))
+            history.add(entry_of(built, aspects), self._interning.parts(built))
             for letter in stages_done(built):
                 self._at[letter].append(built.line.begin_ns)
             if built.times("trace"):
@@ -159,7 +159,8 @@ class _Deciding:
         stage = "T" if top == "L" else top
         found: list[tuple[EarlierBuild, list[Difference]]] = []
         best = 0
-        for entry in history.neighbours(aspects):  # the latest first, which is named if two equal
+        # The latest first, which is named if two equal.
+        for entry in history.neighbours(aspects, self._interning.parts(built)):
             if best and least_weight(entry.built, built) >= best:
                 continue
             differs = able(differences(entry.built, built), stage)

@@ -6,11 +6,15 @@ import operator
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from harness.profiles.causes.configuration import CONTEXTS
 from harness.profiles.causes.words import committed, defined_at
 from harness.profiles.model import Built
 from harness.watch import events
+
+CONTEXT, STATICS, TYPES = 2, 4, 5
+"""The positions of aspects that consist of several parts."""
 
 TRACED = 6
 """The first six aspects decide whether a function is traced anew."""
@@ -47,10 +51,20 @@ class Aspects(NamedTuple):
         return self[:TRACED]
 
 
+Parts: TypeAlias = dict[int, tuple[tuple[str, int], ...]]
+"""By the position of an aspect, what it consists of: a name, and a hash of what stands there."""
+
+MOST_PARTS = 12
+"""Parts of an aspect by which earlier builds are looked up one by one."""
+
+
 class Interning:
     """Gives equal things equal numbers, and remembers what it was asked of one process."""
 
     def __init__(self) -> None:
+        self._parts: dict[tuple[int, int], Parts] = {}
+        self._usual: dict[str, str] | None = None
+        """The settings of the first build."""
         self._numbers: dict[Hashable, int] = {}
         self._arguments: dict[int, tuple[int, int, int, int, int]] = {}
         self._settings: dict[int, tuple[int, int, int]] = {}
@@ -66,6 +80,27 @@ class Interning:
         if built.derived:
             number = built.line.derived
         return Aspects(number, chosen, context, tree, statics, types, placement, options, defined)
+
+    def parts(self, built: Built) -> Parts:
+        """Return the parts of those aspects that have several, with what is as usual left out."""
+        arguments, settings = built.arguments, built.settings
+        if settings is not None and self._usual is None:
+            self._usual = settings.context
+        key = arguments.id if arguments else 0, settings.id if settings else 0
+        known = self._parts.get(key)
+        if known is None:
+            found: list[tuple[int, str, Hashable]] = []
+            context, usual = settings.context if settings else {}, self._usual or {}
+            for name in context.keys() | usual.keys():
+                if context.get(name) != usual.get(name) and name not in IGNORED:
+                    # A mesh is set in several of them at once.
+                    found.append((CONTEXT, CONTEXTS.get(name, name), context.get(name)))
+            for static in arguments.statics if arguments else ():
+                found.append((STATICS, static.name, static_key(static)))
+            for leaf in arguments.leaves if arguments else ():
+                found.append((TYPES, leaf.path, (leaf.aval, leaf.weak)))
+            known = self._parts[key] = _hashed(found)
+        return known
 
     def _of_arguments(self, line: events.Arguments | None) -> tuple[int, int, int, int, int]:
         if line is None:
@@ -95,6 +130,18 @@ class Interning:
         return known
 
 
+def _hashed(found: Iterable[tuple[int, str, Hashable]]) -> Parts:
+    hashes: dict[int, dict[str, int]] = {CONTEXT: {}, STATICS: {}, TYPES: {}}
+    for place, name, value in found:
+        parts = hashes[place]
+        parts[name] = parts.get(name, 0) + hash((name, value))
+    return {
+        place: tuple(parts.items())
+        for place, parts in hashes.items()
+        if place == CONTEXT or 1 < len(parts) <= MOST_PARTS
+    }
+
+
 def static_key(static: events.Static) -> tuple[Hashable, ...]:
     """Return what a static argument is told apart by: JAX's own equality, where it is known."""
     if static.object:
@@ -108,10 +155,10 @@ def _placement_key(leaf: events.Leaf) -> tuple[Hashable, ...]:
 
 
 RECENT = 8
-"""Different earlier builds, the latest, that a build is always compared with."""
+"""Different earlier builds, the latest, that a build is compared with at most."""
 
 IN_STEP = 3
-"""And of those that differ in one aspect only, from however long ago."""
+"""Of those that differ in one aspect only, from however long ago."""
 
 STAGES = {"T": "trace", "L": "lower", "C": "compile"}
 
@@ -161,6 +208,8 @@ class History:
     _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
     _recent: deque[EarlierBuild] = field(default_factory=lambda: deque(maxlen=RECENT))
     _in_step: dict[tuple[int, ...], deque[EarlierBuild]] = field(default_factory=dict)
+    _by_part: dict[int, EarlierBuild] = field(default_factory=dict)
+    """The latest build by what it is but for one part of one aspect."""
     failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
     """The builds that raised, by what JAX looks them up by."""
     last_failed: EarlierBuild | None = None
@@ -169,7 +218,7 @@ class History:
     """The function objects of which anything was built."""
     _by_types: dict[int, list[Built]] = field(default_factory=dict)
 
-    def add(self, entry: EarlierBuild) -> None:
+    def add(self, entry: EarlierBuild, parts: Parts) -> None:
         """Remember a build."""
         if entry.failed:
             self.last_failed = entry
@@ -184,6 +233,10 @@ class History:
             self._recent.append(entry)
             for key in _without_one(entry.aspects):
                 self._in_step.setdefault(key, deque(maxlen=IN_STEP)).append(entry)
+            for whole, without in _but_one(entry.aspects, parts):
+                self._by_part[hash((whole, "all"))] = entry
+                for name, rest in without:
+                    self._by_part[hash((rest, name))] = self._by_part[hash((rest, "one"))] = entry
         entries = same.setdefault(entry.aspects, [])
         # One that got further stands for those before it, but clearing asks for the latest.
         entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
@@ -201,16 +254,39 @@ class History:
         others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
         return [*others, *exact]
 
-    def neighbours(self, aspects: Aspects) -> Iterable[EarlierBuild]:
-        """Return the builds that come nearest, by the number of aspects that differ."""
+    def neighbours(self, aspects: Aspects, parts: Parts) -> Iterable[EarlierBuild]:
+        """Return the builds that come nearest, by the number of aspects that differ.
+
+        Among them are those that differ in one part of an aspect, from however long ago: one
+        setting, static argument or array.
+        """
         found = {id(entry): entry for entry in self._recent}
         for key in _without_one(aspects):
             for entry in self._in_step.get(key, ()):
                 found[id(entry)] = entry
-        counted = [(sum(map(operator.ne, aspects, e.aspects)), e) for e in found.values()]
-        least = min((count for count, _ in counted), default=0)
-        nearest = [entry for count, entry in counted if count == least]
-        return sorted(nearest, key=lambda entry: entry.built.line.begin_ns, reverse=True)[:IN_STEP]
+        several, found = found, {}
+        for whole, without in _but_one(aspects, parts):
+            keys: list[tuple[Hashable, str]] = [(whole, "one")]
+            keys += [key for name, rest in without for key in ((rest, "all"), (rest, name))]
+            for part in keys:
+                if (one := self._by_part.get(hash(part))) is not None:
+                    found[id(one)] = one
+        both = {**several, **found}
+        differ = {key: sum(map(operator.ne, aspects, e.aspects)) for key, e in both.items()}
+        least = min(differ.values(), default=0)
+        nearest = [both[key] for key, count in differ.items() if count == least]
+        nearest.sort(key=lambda entry: entry.built.line.begin_ns, reverse=True)
+        return [e for n, e in enumerate(nearest) if n < RECENT or id(e) in found]
+
+
+def _but_one(
+    aspects: Aspects, parts: Parts
+) -> Iterator[tuple[tuple[int, ...], list[tuple[str, tuple[int, ...]]]]]:
+    """Yield what stands for a build, and for it without each part of an aspect, by aspect."""
+    for place, named in parts.items():
+        rest = (place, *aspects[:place], *aspects[place + 1 : TRACED])
+        total = sum(number for _, number in named)
+        yield (*rest, total), [(name, (*rest, total - number)) for name, number in named]
 
 
 def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
