@@ -97,7 +97,7 @@ def run(
     own.mkdir(parents=True, exist_ok=True)
     (own.parent / ".gitignore").write_text(IGNORED)
     summary = NightSummary(SCHEMA, night, machine, commit, effort, list(options), _now_ms(), [])
-    asked = ["--night", night, "--effort", effort, "--machine", machine, "--wait"]
+    asked = ["--night", night, "--effort", effort, "--machine", machine]
     asked += ["--benchmarks", str(benchmarks), "--results", str(results), *options]
     for name, python in environments.items():
         log = own / f"{name}.log"
