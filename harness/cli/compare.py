@@ -97,7 +97,8 @@ def compare(
       unsure          neither: the reason says what is lacking. A time that changed while the
                       program, the versions and the flags are the same is the machine's doing
       broken          healthy in A; fails in B, or its file cannot be imported there
-      incomparable    one side only, another version of the workload, failed, skipped, no times;
+      more, less      a benchmark in another unit than seconds: one value a side, by at least 10 %
+      incomparable    one side only, another version of the workload, failed, skipped, no samples;
                       two machines, or unlike ones of one name
     `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes
     in them, where the clock does not tell.
@@ -117,8 +118,8 @@ def compare(
     they do not see.
 
     \b
-    Exit codes, of what is shown: 0 nothing slower; 1 a row, or a stage as a whole, is slower; 2
-    wrong usage; 4 nothing comparable; 7 something broke.
+    Exit codes, of what is shown: 0 nothing slower; 1 a row is slower or more, or a stage as a whole
+    slower; 2 wrong usage; 4 nothing comparable; 7 something broke.
     """
     if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")
@@ -144,7 +145,9 @@ def compare(
         output.show(page, summary.ordered(comparison.frame), document)
     code = summary.exit_code(comparison.frame)
     if code is ExitCode.NOTHING:
-        say("nothing is comparable: the reasons stand in the rows (`--all`), or no row has a time.")
+        say(
+            "nothing is comparable: the reasons stand in the rows (`--all`), or no row has samples."
+        )
     raise Exit(code)
 
 

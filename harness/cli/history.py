@@ -56,12 +56,12 @@ def history(
 
     \b
     Reading a row:
-      change    slower; faster; environment: a stage that only runs or loads the program changed
-                though it is the same, or the reference program changed as much; program: it
-                changed; the time of compiling it made no step that counts, or has too few points
-                for one; incomparable (--cuts): the workload, the effort or the machine changed.
-                `new`: one night shows it so far, the next confirms it or it is gone. What Python's
-                calls prove is confirmed at once.
+      change    slower; faster; more or less, of a benchmark that is no time; environment: a stage
+                that only runs or loads the program changed though it is the same, or the reference
+                program changed as much; program: it changed; the time of compiling it made no step
+                that counts, or has too few points for one; incomparable (--cuts): the workload, the
+                effort or the machine changed. `new`: one night shows it so far, the next confirms
+                it or it is gone. What Python's calls prove is confirmed at once.
       ratio     level after / level before; above 1 is slower.
       points    nights or commits that the levels before | after rest on.
       commits   last that is not changed..first that is: the cause lies in between.
@@ -89,11 +89,16 @@ def history(
     found = texts.since(changes, since)
     found["inside"] = inside.of_steps(found, points, records_under(results))
     measured = points[points["value"].notna()]
-    if not (measured.groupby(["series", "piece"]).size() > 1).any():
-        say(
-            f"{results}: no case has two nights or commits. Measure again with "
-            "`harness run --night NAME`, or at another commit."
+    if found.empty and not (measured.groupby(["series", "piece"]).size() > 1).any():
+        cut = int((measured.groupby("series").size() > 1).sum())
+        why = (
+            "no case has two nights or commits. Measure again with `harness run --night NAME`, or "
         )
+        why += "at another commit."
+        if cut:
+            why = f"in all {cut} series of several points the workload, the effort or the machine "
+            why += "changed between each two: `harness history --cuts` lists where."
+        say(f"{results}: {why}")
         raise Exit(ExitCode.NOTHING)
     narrow = output.format is Format.table and output.path is None and console.width < WIDE
     output.show(_page(found, since, narrow, texts.too_short(points), once), found)

@@ -43,6 +43,13 @@ def scaled_text(value: float, unit: str) -> str:
     return f"{value:.0f} {unit}"
 
 
+def value_text(value: float, unit: str) -> str:
+    """Return a value in its own unit: `4.1 ms`, `1.5 kB`, `12.5 frames`."""
+    if unit == "seconds":
+        return seconds_text(value)
+    return size_text(value) if unit == "bytes" else f"{value:.10g} {unit}".rstrip()
+
+
 def size_text(size_bytes: float) -> str:
     """Return a size in units of 1000 bytes: `512 B`, `1.5 kB`."""
     return scaled_text(size_bytes, "B")

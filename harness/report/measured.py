@@ -76,7 +76,7 @@ class Measured:
     @cached_property
     def changes(self) -> pd.DataFrame:
         """The change points of the history."""
-        return history(self.frame)
+        return history(self.frame[self.frame["unit"] == "seconds"])
 
     @cached_property
     def compared(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -87,6 +87,7 @@ class Measured:
         a look stand first.
         """
         parts, said = [], []
+        timed = self.frame[self.frame["unit"] == "seconds"]
         for machine, own in origins(self.cases).groupby("machine", sort=False):
             again = np.flatnonzero(own.duplicated("effort"))
             if not again.size:
@@ -96,8 +97,7 @@ class Measured:
             alike = older[older["env"] == new["env"]]
             old = (older if alike.empty else alike).iloc[-1]
             before, after = (
-                self.frame[(self.frame[ORIGIN] == origin[ORIGIN]).all(axis=1)]
-                for origin in (old, new)
+                timed[(timed[ORIGIN] == origin[ORIGIN]).all(axis=1)] for origin in (old, new)
             )
             rates = list(self.rates) or None
             parts.append(compare_arms(before, after, rates=rates, on=["commit", "effort"]))

@@ -106,6 +106,7 @@ def comparison_between(
     settings: dict[Setting, None] = {}
     for arm in (a, b):
         rows = comparable_rows(arm.rows)
+        rows = rows[rows["effort"] != ""]  # no `harness aa` is of benchmarks that asv measured
         for machine in sorted(rows["machine"].unique()):
             settings[setting_of(rows[rows["machine"] == machine], machine)] = None
     # Thresholds come from all that is stored of a machine and an effort, whatever the environment.

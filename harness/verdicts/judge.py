@@ -19,8 +19,20 @@ from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken,
 
 COLUMNS = (
     *("machine", "workload", "version"),
-    *("target", "transform", "precision", "scenario", "stage", "a_s", "b_s", "ratio", "low"),
-    *("high", "verdict", "reason", "cause", "basis", "n_a", "n_b", "p", "p_adjusted", "effect"),
+    *("target", "transform", "precision", "scenario", "stage", "unit", "a_s", "b_s", "ratio"),
+    *(
+        "low",
+        "high",
+        "verdict",
+        "reason",
+        "cause",
+        "basis",
+        "n_a",
+        "n_b",
+        "p",
+        "p_adjusted",
+        "effect",
+    ),
     *("fingerprint_a", "fingerprint_b", "also_differs"),
     *("stage_verdict", "stage_ratio", "stage_reason"),
 )
@@ -65,14 +77,16 @@ def compare_arms(
 
     Returns:
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
-        per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `verdict` (`same`,
-        `faster`, `slower`, `unsure`, `incomparable`, `broken`), `reason`, `cause` (`program`,
+        per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `unit`, `verdict`
+        (`same`, `faster`, `slower`, `unsure`, `incomparable`, `broken`; `more` and `less` of a
+        benchmark in another unit than seconds), `reason`, `cause` (`program`,
         `environment`, `calls`, `processes` or ""), `basis` (what the ratio is of: seconds without
         what the `others` of each process or its `loop` share, `raw` or `interleaved`; "" where
         nothing was compared), `fingerprint_a`, `fingerprint_b`; `also_differs`, what else differs
         from A to B (commit, effort, versions, flags, host), besides `on`; `stage_verdict` and
         `stage_reason`, of all rows of the stage together. Float64, NaN where not known: `a_s`,
-        `b_s`, seconds, geometric means over processes of what is compared; `ratio`, b_s / a_s,
+        `b_s`, seconds, geometric means over processes of what is compared, or the value in
+        `unit`; `ratio`, b_s / a_s,
         above 1 for slower, with its 95 % interval `low` to `high`; `p` for a ratio of 1,
         `p_adjusted` corrected for the number of rows of the stage, NaN where the row alone cannot
         be called; `effect`, the smallest that counts (0.05: 5 %); `stage_ratio`, of the stage's
@@ -109,9 +123,11 @@ def verdicts_on(
     members: dict[tuple[str, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
         # Arms that took turns were measured here, on whatever device they were told to use.
-        problem = rules.not_compared(a, b, machines=not interleaved)
+        problem = rules.without_clock(a, b, machines=not interleaved)
         if problem:
             found[number] |= problem._asdict()
+            if a and b and problem.verdict in rules.BY_VALUE and min(a["value"], b["value"]) > 0:
+                found[number]["ratio"] = b["value"] / a["value"]
         else:
             key = tuple(found[number][name] for name in _FAMILY)
             members.setdefault(key, []).append(number)

@@ -50,7 +50,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
             continue
         text = _table(rows, room)
         room = None if room is None else room - len(text)
-        if verdict in (rules.BROKEN, rules.SLOWER, rules.FASTER):
+        if verdict in (rules.BROKEN, rules.SLOWER, rules.MORE, rules.FASTER, rules.LESS):
             tables += [f"### {verdict.capitalize()}", text]
         else:
             title = f"<summary>{len(rows)} {verdict}</summary>"

@@ -26,7 +26,7 @@ CASE = ("workload", "target", "transform", "precision", "scenario", "stage")
 NEEDED = (
     *("machine", *CASE, "version", "value", "calibrated", "samples", "n_processes"),
     *("calibrated_samples", "status", "reason", "fingerprint", "effort", "environment"),
-    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", "env", "night"),
+    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", "env", "night", "unit"),
 )
 """Columns of the rows of a pair, besides the facts of their programs and their axes."""
 
@@ -76,7 +76,7 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
     Rows of a pair need not share the columns `on`, in which the arms differ by intention.
     """
     for name, frame in (("A", a), ("B", b)):
-        lacking = [one for one in (*NEEDED, "threads", "unit") if one not in frame.columns]
+        lacking = [one for one in (*NEEDED, "threads") if one not in frame.columns]
         if lacking:
             raise UsageError(
                 f"Arm {name} lacks the columns {', '.join(lacking)}: expected a frame such as "
@@ -123,10 +123,12 @@ def is_broken(row: Row) -> bool:
 def comparable_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that can be compared at all.
 
-    Left out are those of comparisons with baselines, of instruments, and what is not a time.
+    Left out are those of comparisons with baselines, of instruments, and what of a workload is not
+    a time. Benchmarks that are no workloads, which have no scenario, are compared in any unit.
     """
     frame = ordinary(frame)
-    return frame[~frame["workload"].isin(INSTRUMENTS) & (frame["unit"] == "seconds")]
+    measured = (frame["unit"] == "seconds") | (frame["scenario"] == "")
+    return frame[~frame["workload"].isin(INSTRUMENTS) & measured]
 
 
 def _newest_rows(

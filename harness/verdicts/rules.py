@@ -18,8 +18,8 @@ from harness.frame.differences import (
     row_difference,
 )
 from harness.frame.ratios import LEAST_PROCESSES
-from harness.records.units import counted
-from harness.stages.registry import stage_of
+from harness.records.units import counted, value_text
+from harness.stages.registry import effect, stage_of
 from harness.verdicts import counts
 from harness.verdicts.drift import are_times, share_runtime
 
@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
 BROKEN = "broken"
+MORE, LESS = "more", "less"
+"""Of a value that is not a time."""
 
-VERDICTS = (BROKEN, SLOWER, FASTER, UNSURE, INCOMPARABLE, SAME)
+BY_VALUE = (MORE, LESS, SAME)
+"""What two values without samples can come to."""
+
+VERDICTS = (BROKEN, SLOWER, MORE, FASTER, LESS, UNSURE, INCOMPARABLE, SAME)
 """In the order in which they are shown."""
 
 ALPHA = 0.05
@@ -41,6 +46,12 @@ SAME_WITHIN = 2.0
 
 CALLS_EFFECT = 1.0
 """What 90 % of calls do not exceed must be twice as long, or half, to be another mode."""
+
+MOST_VERSION = 16
+"""Characters of a version that are shown."""
+
+SECONDS = "seconds"
+"""The unit of what is judged by a clock."""
 
 ONE_MACHINE = "Measure both on one machine."
 """What to do where two machines were asked about."""
@@ -57,11 +68,11 @@ def exit_code(verdicts: Collection[str]) -> ExitCode:
         return ExitCode.BROKEN
     if not set(verdicts) - {INCOMPARABLE}:
         return ExitCode.NOTHING
-    return ExitCode.WORSE if SLOWER in verdicts else ExitCode.FINE
+    return ExitCode.WORSE if {SLOWER, MORE} & set(verdicts) else ExitCode.FINE
 
 
-def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decision | None:
-    """Return why two rows are not compared by their times, or None if they are.
+def without_clock(a: Row | None, b: Row | None, machines: bool = True) -> Decision | None:
+    """Return the verdict on two rows that are not compared by their times, or None if they are.
 
     `machines` says whether those of two machines, or of unlike ones of one name, cannot be.
     """
@@ -76,19 +87,45 @@ def not_compared(a: Row | None, b: Row | None, machines: bool = True) -> Decisio
     if bad:
         text = f"{' and '.join(bad)} {' / '.join(dict.fromkeys(bad.values()))}"
         return Decision(INCOMPARABLE, text)
-    reason = _unlike(a, b, machines)
-    return Decision(INCOMPARABLE, reason) if reason else None
+    if reason := _unlike(a, b, machines):
+        return Decision(INCOMPARABLE, reason)
+    return None if b["unit"] == SECONDS else _by_value(a, b)
+
+
+def _by_value(a: Row, b: Row) -> Decision:
+    """Return the verdict on two values in one unit that is not a time: one number on each side."""
+    least, (one, other) = effect(b["stage"]), (row["value"] for row in (a, b))
+    if one > 0 and other > 0:
+        change = abs(other / one - 1)
+        if max(one, other) / min(one, other) < 1 + least:
+            exact = "equal" if one == other else f"{percent(change)} apart"
+            return Decision(SAME, f"{exact}: less than {percent(least)}")
+        ratio = f", {other / one:.3g} ×"
+    elif one == other:
+        return Decision(SAME, "equal")
+    else:
+        ratio = ""
+    return Decision(
+        MORE if other > one else LESS,
+        f"{value_text(one, a['unit'])}{ARROW}{value_text(other, b['unit'])}{ratio} "
+        f"({percent(least)} counts)",
+    )
 
 
 def _unlike(a: Row, b: Row, machines: bool) -> str:
     if a["version"] != b["version"]:
-        return f"the workload or the method changed: {a['version']}{ARROW}{b['version']}"
+        versions = (row["version"][:MOST_VERSION] for row in (a, b))  # asv's own have 64 digits
+        return f"the workload or the method changed: {ARROW.join(versions)}"
     protocols = [row.get("protocol") or "" for row in (a, b)]  # NaN in exports of before
     if all(p == p and p for p in protocols) and protocols[0] != protocols[1]:
         return (
             f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
             f"{protocols[1]} (effort {b['effort']})"
         )
+    if a["unit"] != b["unit"]:
+        return f"the unit changed: {a['unit'] or 'none'}{ARROW}{b['unit'] or 'none'}"
+    if b["unit"] != SECONDS:
+        return ""
     arms = (("A", a), ("B", b))
     for arm, row in arms:
         if len(row["samples"]) not in (0, row["n_processes"]):

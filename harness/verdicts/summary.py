@@ -15,7 +15,7 @@ import pandas as pd
 from harness.errors import ExitCode
 from harness.frame.frame import rows_of, stage_order
 from harness.frame.tables import case_texts
-from harness.records.units import seconds_text
+from harness.records.units import value_text
 from harness.stages.registry import OF_CALLS, STAGES
 from harness.verdicts import drift, programs, rules
 from harness.verdicts.error_rates import rates_text
@@ -29,7 +29,9 @@ SCHEMA = 1
 
 MOST = {
     rules.SLOWER: 20,
+    rules.MORE: 20,
     rules.FASTER: 5,
+    rules.LESS: 5,
     rules.INCOMPARABLE: 1,
     **dict.fromkeys((rules.UNSURE, rules.SAME), 0),
 }
@@ -49,6 +51,11 @@ LEGEND = (
     "A, B: seconds that are compared, geometric means over processes: of {calls} the least call, "
     "of {cpu} CPU time where it is known. B / A: above 1, B takes longer; {basis}; in brackets the "
     "95 % interval."
+)
+
+OTHER_UNITS = (
+    "more, less: one value of each side in its own unit, as asv stored it, so no chance is known; "
+    "as for asv, less is better."
 )
 
 BASES = {
@@ -84,7 +91,7 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
     The mean of ratios is geometric, each case with the same weight. `in most` is the verdict on the
     stage as a whole, which rests on what most of its cases did.
     """
-    known = frame[frame["ratio"].notna()]
+    known = frame[frame["ratio"].notna() & (frame["unit"] == rules.SECONDS)]
     rows = []
     for stage in sorted(set(known["stage"]), key=stage_order) if len(known) > FEW else ():
         own = known[known["stage"] == stage]
@@ -117,7 +124,7 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     if every:
         return frame, []
     short = len(frame) <= FEW
-    most = frame["verdict"].map({rules.SAME: 0} if short else MOST).fillna(math.inf)
+    most = frame["verdict"].map({rules.SAME: 0} if short else MOST).astype(float).fillna(math.inf)
     left_out = frame.groupby("verdict").cumcount() >= most
     said = [
         f"{count} more {verdict}" if MOST[verdict] else f"{count} {verdict}"
@@ -135,7 +142,8 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     rows: dict[tuple[Any, ...], list[str]] = {}
     for row, case in zip(rows_of(frame), cases(frame), strict=True):
         stage = row["stage"]
-        times = ["" if math.isnan(s) else seconds_text(s) for s in (row["a_s"], row["b_s"])]
+        values = (row["a_s"], row["b_s"])
+        times = ["" if math.isnan(one) else value_text(one, row["unit"]) for one in values]
         texts = [row["workload"], case, stage, *times, ratio_text(row)]
         texts += [row["verdict"], _PROGRAM.sub("; another program", row["reason"])]
         if row["verdict"] not in (rules.INCOMPARABLE, rules.BROKEN):
@@ -176,7 +184,10 @@ def legend(comparison: Comparison) -> tuple[str, ...]:
     said = LEGEND.format(
         calls=_listed(OF_CALLS), cpu=_listed(on_cpu), basis=", ".join(told.values())
     )
-    return (said,) if told else ()
+    lines = [said] if told else []
+    if {rules.MORE, rules.LESS} & {*frame["verdict"]}:
+        lines.append(OTHER_UNITS)
+    return tuple(lines)
 
 
 def _listed(names: Sequence[str]) -> str:

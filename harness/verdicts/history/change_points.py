@@ -18,13 +18,16 @@ from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
+from harness.verdicts.rules import MOST_VERSION
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 PROGRAM = "program"
+MORE, LESS = "more", "less"
+"""Of a value that is not a time."""
 
 COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
-    *("change", "state", "night_before", "night_after", "commit_before", "commit_after"),
+    *("unit", "change", "state", "night_before", "night_after", "commit_before", "commit_after"),
     *("before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after"),
     *("same_program", "environment", "facts", "inside", "reason", "env", "started_at"),
     *("series", "position"),
@@ -57,8 +60,9 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
           shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
           `commit_after`: of the first point after it. The cause lies between the two.
-        - `before_s`, `after_s`: medians of the levels, seconds as measured. `basis`: of the `wall`
-          or `cpu` clock.
+        - `unit`: "seconds", or the own unit of a benchmark that is no time, of which `change` is
+          `more` or `less`. `before_s`, `after_s`: medians of the levels in it, as measured.
+          `basis`: of the `wall` or `cpu` clock.
         - `ratio`: after_s / before_s, above 1 is slower; `effect`: the smallest that counts in this
           stage, 0.05 is 5 %; `n_before`, `n_after`: points that the levels rest on.
         - `same_program`: whether the fingerprints of the two points are equal; None where one is
@@ -211,11 +215,16 @@ def _row(
     same = None
     if one["fingerprint"] and other["fingerprint"]:
         same = bool(one["fingerprint"] == other["fingerprint"])
-    change = step.change or (SLOWER if step.after_s > step.before_s else FASTER)
+    rose, fell = (SLOWER, FASTER) if other["unit"] == "seconds" else (MORE, LESS)
+    change = step.change or (rose if step.after_s > step.before_s else fell)
     if same and stage_of(other["stage"]).runs_program:
         change = ENVIRONMENT
     is_cut = one["piece"] != other["piece"]
-    cut_by = [f"{k} {one[k]} → {other[k]}" for k in ("version", "effort") if one[k] != other[k]]
+    cut_by = [
+        f"{k} {one[k][:MOST_VERSION]} → {other[k][:MOST_VERSION]}"
+        for k in ("version", "unit", "effort")
+        if one[k] != other[k]
+    ]
     machine = difference(*(hardware(row["environment"]) for row in (one, other)))
     cut_by += [f"another machine of this name: {machine}"] if machine else []
     names = (name for name in (*COLUMNS, *axes) if name in other)
@@ -224,7 +233,9 @@ def _row(
         "state": step.state,
         "before_s": step.before_s,
         "after_s": step.after_s,
-        "ratio": math.nan if is_cut else step.after_s / step.before_s,
+        "ratio": math.nan
+        if is_cut or min(step.before_s, step.after_s) <= 0
+        else step.after_s / step.before_s,
         "effect": effect(other["stage"]),
         "n_before": step.n_before,
         "n_after": step.n_after,

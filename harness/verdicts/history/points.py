@@ -42,7 +42,7 @@ SERIES = (
     *("series", "piece", "position", "machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage"),
     *("night", "commit", "commit_date", "dirty", "env", "effort", "started_at"),
-    *("status", "value", "low", "high", "calibrated", "basis"),
+    *("status", "unit", "value", "low", "high", "calibrated", "basis"),
 )
 """Columns of :func:`series`; one per axis stands behind `version`."""
 
@@ -60,10 +60,11 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
         `position`: 0, 1, … in order of time
         (:func:`in_order`). `machine`, `workload`, `version`, a
         column per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `night`,
-        `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`. Then seconds,
-        NaN where a point has none: `value`, in which steps are looked for, `low`, `high`, as in the
-        frame, or of CPU time; `calibrated`, as in the frame. `basis`: `cpu` where verdicts of the
-        stage rest on CPU time and all measured points of the piece know it, else `wall`.
+        `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`, `unit`. Then
+        numbers in that unit, NaN where a point has none: `value`, in which steps are looked for,
+        `low`, `high`, as in the frame, or of CPU time; `calibrated`, as in the frame. `basis`:
+        `cpu` where verdicts of the stage rest on CPU time and all measured points of the piece know
+        it, else `wall`; "" of what is not a time.
 
     Raises:
         UsageError: a column is missing.
@@ -87,7 +88,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     found["hardware"] = _hardware(found)
     for number, apart in (
         ("series", ["machine", *CASE, *axis_columns(frame), "lane"]),
-        ("protocol", ["version", "effort", "hardware", "protocol"]),
+        ("protocol", ["version", "unit", "effort", "hardware", "protocol"]),
     ):
         found[number] = keys(found[apart], apart)
     # One point per origin: of two versions of a workload that one origin holds, both.
@@ -135,7 +136,8 @@ def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
 
     These where verdicts of the stage rest on them, and all measured points of the piece know them.
     """
-    good = (found["status"] == "ok") & np.isfinite(found["value"]) & (found["value"] > 0)
+    taken = (found["value"] > 0) | (found["unit"] != "seconds")
+    good = (found["status"] == "ok") & np.isfinite(found["value"]) & taken
     found = found.assign(**{name: found[name].where(good) for name in NUMBERS})
     cpu = [list(one) if isinstance(one, list) else [] for one in found["cpu_samples"]]
     on_cpu = found["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
@@ -151,7 +153,7 @@ def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
         ranks = ranks_of(len(ordered))
         bounds = [ordered[rank] for rank in ranks] if ranks else [np.nan, np.nan]
         found.loc[row, ["value", "low", "high"]] = [statistics.median(ordered), *bounds]
-    found["basis"] = np.where(whole, "cpu", "wall")
+    found["basis"] = np.where(whole, "cpu", np.where(found["unit"] == "seconds", "wall", ""))
     return found.assign(weight=weights(found))
 
 

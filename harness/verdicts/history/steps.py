@@ -37,10 +37,10 @@ def levels(values: Floats, weights: Floats, effect: float) -> list[Level]:
     joined, the most alike first, until each step is at least `effect`, and larger than the scatter
     on both of its sides.
 
-    `values` stand in order of time; what is not above 0 is missing. A weight that is NaN is as much
+    `values` stand in order of time; those that are NaN are missing. A weight that is NaN is as much
     as the median of the others.
     """
-    present = np.flatnonzero(np.isfinite(values) & (values > 0))
+    present = np.flatnonzero(np.isfinite(values))
     if not len(present):
         return []
     if len(present) < LEAST or not _may_hold_a_step(values[present], effect):
@@ -92,8 +92,11 @@ def _joined(values: Floats, found: list[Level], effect: float) -> list[Level]:
 
 
 def _size(before: Level, after: Level) -> float:
-    """Return how many times the lower level the higher one is; 1 where the scatter is as large."""
+    """Return how many times the lower level the higher one is; 1 where the scatter is as large.
+
+    Infinite where the lower one is not above 0, as of a count.
+    """
     low, high = sorted((before.value, after.value))
     if high - low <= max(before.scatter, after.scatter):
         return 1.0
-    return high / low
+    return high / low if low > 0 else math.inf

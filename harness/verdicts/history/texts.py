@@ -13,7 +13,7 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.frame.frame import rows_of
 from harness.frame.tables import full_names
-from harness.records.units import ratio_text, seconds_text
+from harness.records.units import ratio_text, value_text
 from harness.stages.registry import effect
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
 from harness.verdicts.history.points import SERIES, natural
@@ -57,7 +57,8 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
                 " ".join([row["change"], *([NEW] if row["state"] == NEW else [])]),
                 case,
                 row["stage"],
-                f"{seconds_text(row['before_s'])} → {seconds_text(row['after_s'])}",
+                f"{value_text(row['before_s'], row['unit'])} → "
+                f"{value_text(row['after_s'], row['unit'])}",
                 ratio_text(row["ratio"]),
                 f"{row['n_before']} | {row['n_after']}",
                 when_of(row),
@@ -90,13 +91,15 @@ def seen_once(points: pd.DataFrame, changes: pd.DataFrame, night: str) -> pd.Dat
     for before, after, case in ends:
         if natural(when_of(after)) < natural(night):
             continue
-        ratio = after["value"] / before["value"]
+        low, high = sorted((before["value"], after["value"]))
+        times = high / low if low > 0 else 1.0 if low == high else math.inf
         meet = before["low"] <= after["high"] and after["low"] <= before["high"]
-        if max(ratio, 1 / ratio) >= 1 + effect(after["stage"]) and not meet:
-            levels = f"{seconds_text(before['value'])} → {seconds_text(after['value'])}"
+        if times >= 1 + effect(after["stage"]) and not meet:
+            levels = " → ".join(value_text(one["value"], one["unit"]) for one in (before, after))
+            ratio = after["value"] / before["value"] if low > 0 else math.nan
             when = " → ".join(dict.fromkeys([when_of(before), when_of(after)]))
             row = case, after["stage"], levels, ratio_text(ratio), when
-            found.append((abs(math.log(ratio)), *row))
+            found.append((times, *row))
     rows = [row for _, *row in sorted(found, reverse=True)]
     return pd.DataFrame(rows, columns=["case", "stage", "before → after", "ratio", "when"])
 

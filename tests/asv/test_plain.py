@@ -1,0 +1,107 @@
+"""asv's own benchmarks beside the harness's plugin: what the harness reads of them."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import harness
+from harness.cli import app
+from tests.asv.project import Project
+
+PLAIN = """
+import json
+from pathlib import Path
+
+VALUES = json.loads(Path(__file__).with_name("values.json").read_text())
+
+
+def track_entries():
+    return VALUES["entries"]
+
+
+def track_disk():
+    return VALUES["disk"]
+
+
+def track_errors():
+    return VALUES["errors"]
+
+
+def track_wait():
+    return VALUES["wait"]
+
+
+track_entries.unit = "entries"
+track_disk.unit = "bytes"
+track_wait.unit = "seconds"
+"""
+BEFORE = {"entries": 3, "disk": 4096, "errors": 0, "wait": 1.0}
+AFTER = {"entries": 30, "disk": 2048, "errors": 5, "wait": 1.0}
+
+
+def harness_command(project, *words):
+    return CliRunner().invoke(app, [*words, "-r", str(project.results)])
+
+
+def rows(project, *arms):
+    done = harness_command(project, "compare", *arms, "--format", "json")
+    frame = json.loads(done.stdout)["rows"]
+    return done.exit_code, {
+        row["workload"].rpartition("_")[2]: (row["verdict"], row["ratio"], row["unit"])
+        for row in frame
+    }
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """A project of three commits, of which the last changes what is counted."""
+    project = Project(tmp_path_factory.mktemp("counted"), {"plain": PLAIN})
+    for values in (BEFORE, BEFORE, AFTER):
+        project.write("benchmarks/values.json", json.dumps(values))
+        project.commit()
+        project.run()
+    return project
+
+
+def test_what_is_no_time_is_compared_in_its_own_unit(counted):
+    without = ("incomparable", None, "seconds")
+    head, before, first = (counted.git("rev-parse", f"HEAD{way}") for way in ("", "~1", "~2"))
+    assert rows(counted, before, head) == (
+        1,
+        {
+            "entries": ("more", 10.0, "entries"),
+            "disk": ("less", 0.5, "bytes"),
+            "errors": ("more", None, "unit"),
+            "wait": without,
+        },
+    )
+    code, same = rows(counted, first, before)
+    assert code == 0
+    assert same.pop("wait") == without
+    assert {verdict for verdict, *_ in same.values()} == {"same"}
+
+
+def test_a_history_has_the_steps_of_what_is_no_time(counted):
+    found = harness.history(harness.load(counted.results, all=True))
+    changes = found.set_index("workload")[["change", "state", "before_s", "after_s", "unit"]]
+    assert changes.sort_index().to_numpy().tolist() == [
+        ["less", "new", 4096.0, 2048.0, "bytes"],
+        ["more", "new", 3.0, 30.0, "entries"],
+        ["more", "new", 0.0, 5.0, "unit"],
+    ]
+    assert harness_command(counted, "history").exit_code == 0
+
+
+def test_the_cuts_of_a_history_are_shown_where_each_point_is_of_another_version(tmp_path):
+    project = Project(tmp_path, {"plain": "def track_entries():\n    return 3\n"})
+    project.run()
+    project.write("benchmarks/plain.py", "def track_entries():\n    return 30\n")
+    project.commit()
+    project.run()
+    assert harness_command(project, "history").exit_code == 4
+    shown = harness_command(project, "history", "--cuts")
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("1 change point: 1 incomparable")
+    # A row that cannot be compared is listed with the reason, and is no traceback.
+    assert harness_command(project, "compare", "HEAD~1", "HEAD").exit_code == 4
