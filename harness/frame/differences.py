@@ -23,6 +23,9 @@ from harness.program.facts import BUILT, Facts
 UNKNOWN = "not recorded"
 """The difference where one of the two environments is not known."""
 
+MOST_VERSION = 16
+"""Characters of a version of a workload that are shown: asv's own have 64."""
+
 ARROW = " → "
 """Between what was and what is."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.errors import ExitCode
 from harness.frame.differences import (
     ARROW,
+    MOST_VERSION,
     REMEDY,
     environment_difference,
     facts_difference,
@@ -46,9 +47,6 @@ SAME_WITHIN = 2.0
 
 CALLS_EFFECT = 1.0
 """What 90 % of calls do not exceed must be twice as long, or half, to be another mode."""
-
-MOST_VERSION = 16
-"""Characters of a version that are shown."""
 
 SECONDS = "seconds"
 """The unit of what is judged by a clock."""

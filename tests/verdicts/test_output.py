@@ -199,6 +199,7 @@ def test_an_overview_has_the_geometric_mean_and_skips_what_has_no_ratio(monkeypa
             "stage": ["execute", "compile", "compile", "compile"],
             "ratio": [1.0, 2.0, 0.5, math.nan],
             "verdict": ["same", "slower", "faster", "incomparable"],
+            "unit": "seconds",
             "stage_verdict": ["", "same", "same", "same"],
             "stage_ratio": [math.nan, 1.05, 1.05, 1.05],
         }

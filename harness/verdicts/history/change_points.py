@@ -11,14 +11,19 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.choose import takes_frame
-from harness.frame.differences import difference, environment_difference, facts_difference, hardware
+from harness.frame.differences import (
+    MOST_VERSION,
+    difference,
+    environment_difference,
+    facts_difference,
+    hardware,
+)
 from harness.frame.frame import axis_columns, with_axes
 from harness.stages import compile
 from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
-from harness.verdicts.rules import MOST_VERSION
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 PROGRAM = "program"
