@@ -6,11 +6,13 @@ JAX backend, and cost milliseconds each. What asv keeps is one value per process
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import linecache
+import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from harness import targets
@@ -40,8 +42,32 @@ def install(facts: bool = False) -> None:
     """
     _shown["facts"] = facts
     end_server()
+    _no_hooks_of_asv()
     if attach not in declaration_hooks:
         declaration_hooks.append(attach)
+
+
+def _no_hooks_of_asv() -> None:
+    """Keep asv's `setup` and `teardown` from readers, and workloads from being either.
+
+    asv_runner calls whatever in a benchmark's class or module is called so, in any case: a workload
+    `Setup`, a constant `SETUP`. A reader only looks up, and needs none.
+    """
+    base: Any = sys.modules.get("asv_runner.benchmarks._base")  # only asv's own processes have it
+    of_asv = getattr(base, "_get_all_attrs", None)
+    if of_asv is None or hasattr(of_asv, "__wrapped__"):
+        return
+
+    @functools.wraps(of_asv)
+    def without_ours(sources: Any, name: str, ignore_case: bool = False) -> Iterator[Any]:
+        is_hook = name in ("setup", "teardown")
+        if is_hook and hasattr(sources[0], "harness_workload"):
+            return
+        for one in of_asv(sources, name, ignore_case):
+            if not (is_hook and inspect.isclass(one) and issubclass(one, Workload)):
+                yield one
+
+    base._get_all_attrs = without_ours
 
 
 def attach(workload: type[Workload]) -> None:

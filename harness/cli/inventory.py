@@ -13,6 +13,7 @@ from harness.cli import options
 from harness.cli.options import Argument
 from harness.cli.output import Heading, Output, TextTable, say
 from harness.declare import discovery
+from harness.declare.axes import shown
 from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
 from harness.records.units import counted
@@ -53,7 +54,7 @@ def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
     if workload.precisions:
         axes["precision"] = workload.precisions
     text = "; ".join(
-        f"{axis}: {', '.join(map(str, values))}"
+        f"{axis}: {', '.join(map(shown, values))}"
         for axis, values in axes.items()
         if axis != "transform" or tuple(values) != ("forward",)
     )

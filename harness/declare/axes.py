@@ -10,6 +10,7 @@ Tables of names are here, because each room adds its own to them without importi
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -42,6 +43,17 @@ def given(sweep: Mapping[str, Axis], axes: Mapping[str, Plain]) -> dict[str, Any
         else:
             found[axis] = thing
     return found
+
+
+def shown(value: object) -> str:
+    """Return a value as people read it; a text that reads as another value is quoted: `'4'`."""
+    if isinstance(value, str):
+        try:
+            ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return value
+        return repr(value)
+    return str(value)
 
 
 def is_plain(value: object) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from harness.declare.axes import Axis, Plain, given
+from harness.declare.axes import Axis, Plain, given, shown
 from harness.declare.source import NO_SOURCE, source_lines
 from harness.errors import ExitCode, HarnessError
 
@@ -90,12 +90,12 @@ class Case:
     @property
     def label(self) -> str:
         """A short text for people: what is usual (forward, cpu) is left out."""
-        shown = {
+        unusual = {
             name: value
             for name, value in self.coordinates.items()
             if (name, value) not in (("transform", "forward"), ("target", "cpu"))
         }
-        return ", ".join(f"{name}={value}" for name, value in shown.items())
+        return ", ".join(f"{name}={shown(value)}" for name, value in unusual.items())
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.declare.axes import shown
 from harness.frame.columns import is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
@@ -291,7 +292,7 @@ def case_text(
     axes: Mapping[str, Any], transform: str, target: str, precision: str = "", scenario: str = ""
 ) -> str:
     """Return a case as short text; an axis that it lacks and what is usual are left out."""
-    parts = [f"{name}={value}" for name, value in axes.items() if not is_missing(value)]
+    parts = [f"{name}={shown(value)}" for name, value in axes.items() if not is_missing(value)]
     for name, value, usual in (
         ("precision", precision, ""),
         ("transform", transform, "forward"),
