@@ -10,15 +10,20 @@ HELP = """Why does a program compile so much, and what would it save?
 
 \b
   harness profile -- python train.py --steps 10     run it, and say where the time went
-  harness profile --max-compiles 40 -- train.py     fail if more is compiled than that
+  harness profile -o FOLDER -- train.py             a .py file, -m MODULE, -c CODE or flags
+  harness profile -- pytest tests                   any command that is a Python program
+  harness profile --max-compiles 40 -- train.py     exit code 1 if more is compiled
   harness profile show FOLDER --table causes        the tables behind the answer
   harness profile try FOLDER                        what remedies save, in a second run
   harness profile report FOLDER -o profile.html     timeline, tree, causes in one file
   harness profile report FOLDER -o trace.json       for Perfetto: every build and its stages
   harness profile diff BEFORE AFTER                 what changed between two runs
 
-The program runs unchanged, with its own input, output, exit code and signals; the processes that
-it starts are followed.
+The program runs unchanged: its own interpreter, arguments, input, output and signals. The answer
+goes to standard error. The exit code is the program's if that is not 0 (128 + n if signal n ended
+it); else 1 if a limit is exceeded, which the last line names, and 4 if nothing was recorded.
+Followed are the Python processes that it starts, forks, or becomes by exec, as long as they inherit
+PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment is cleared.
 """
 
 COMMANDS = {

@@ -72,22 +72,7 @@ def run(
     inside: bool = False,
     sample: float = 25.0,
 ) -> None:
-    r"""Run a program and say where its time went, and why it compiled what it compiled.
-
-    \b
-      harness profile -- python train.py --steps 10
-      harness profile -o FOLDER -- train.py              a .py file, -m MODULE, -c CODE or flags
-      harness profile -- pytest tests                    any command that is a Python program
-      harness profile --max-compiles 40 -- train.py      exit code 1 if more is compiled
-
-    The program runs unchanged: its own interpreter, arguments, input, output and signals. The
-    answer goes to standard error. The exit code is the program's if that is not 0 (128 + n if
-    signal n ended it); else 1 if a limit is exceeded, which the last line names, and 4 if nothing
-    was recorded.
-    Followed are the Python processes that it starts, forks, or becomes by exec, as long as they
-    inherit PYTHONPATH and read it: not `python -I`, `-E` or `-S`, nor where the environment is
-    cleared.
-    """
+    """Run a program and say where its time went; `harness profile --help` has the whole."""
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if announce and not sample:
