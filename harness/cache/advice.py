@@ -152,6 +152,13 @@ def _start(command: Sequence[str], setting: CacheSetting, place: Path) -> Start:
             f"The program chooses its cache's directory itself, {other}, so that settings cannot "
             f"be tried beside it. Let it take the directory from {DIRECTORY}, and try again."
         )
+    for one in (one for event in events for one in event.overridden):
+        if one.name.upper() in setting.variables:
+            raise UsageError(
+                f"The program sets {one.name} itself, to {one.value}, so that "
+                f"{one.name.upper()}={one.variable} has no effect and cannot be tried. Take that "
+                "line out of the program, and try again."
+            )
     summary = summarize(events)
     built_s = max((event.at_s for event in events), default=began_at) - began_at
     return Start(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.cache import key_parts
+from harness.cache.ledger import later_directory
 from harness.watch import cache_keys as keys
 from harness.watch import ledger_events as reasons
 from harness.watch.ledger_events import Component, Event, Requests, reason_text
@@ -112,13 +113,24 @@ def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Expl
     said = f"Compiled in the {which} run only: the other has no more of its name and types"
     if not is_first:
         said = "; ".join((said, *changed_settings(other, run)))
-    said = _no_cache(without, asked) if asked else f"{said}."
+    said = _no_cache(without, asked, other) if asked else f"{said}."
     if is_first:
         return Explained(event.module, "only in A", said, a=event, b=asked)
     return Explained(event.module, "only in B", said, a=asked, b=event)
 
 
-def _no_cache(run: str, event: Event) -> str:
+def _no_cache(run: str, event: Event, requests: Requests) -> str:
+    if later := later_directory(event, requests.events):
+        return (
+            f"The {run} run had no cache yet: it set jax_compilation_cache_dir later, to {later}. "
+            "Set it before the first compile."
+        )
+    for one in event.overridden:
+        if one.name == "jax_compilation_cache_dir":
+            return (
+                f"The {run} run had no cache to ask: {one.name.upper()}={one.variable} has no "
+                "effect, as it was set after `import jax`, or the program unsets it."
+            )
     return f"The {run} run had no cache to ask: {reason_text(event.reason, event.detail)}."
 
 
@@ -176,7 +188,7 @@ def _explain(pair: RequestPair) -> Explained:
         status: Status = "hit" if b.outcome == "hit" else "same key, no hit"
         return Explained(b.module, status, f"The key is equal{_same_key(pair)}", a, b)
     if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
-        return Explained(b.module, "key changed", _no_cache("second", b), a, b)
+        return Explained(b.module, "key changed", _no_cache("second", b, pair.run_b), a, b)
     found = differences(pair)
     return Explained(b.module, "key changed", told(pair, found), a, b, tuple(found))
 
@@ -189,15 +201,28 @@ def _same_key(pair: RequestPair) -> str:
     if b.outcome == "failed":
         return f"; the request failed: {b.detail}"
     if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
-        return f". {_no_cache('second', b)}"
+        return f". {_no_cache('second', b, pair.run_b)}"
+    if b.reason == reasons.CHECKED:
+        return (
+            ", and the entry was there: jax_compilation_cache_check_contents skips the first "
+            "look-up of each key on purpose, to compare what it compiles."
+        )
     if b.read_error:
         return f"; the entry could not be read: {b.read_error}"
     if a.outcome == "failed":
         return f"; the first run's request failed and left no entry: {a.detail}"
-    if a.outcome == "unwritten":
+    if a.outcome == "unwritten" and a.reason != reasons.CHECKED:
         return f"; the first run wrote no entry: {reason_text(a.reason, a.detail)}."
-    if a.directory != b.directory:
+    if os.path.normpath(a.directory) != os.path.normpath(b.directory):
         used = f"{a.directory or '(none)'} and {b.directory or '(none)'}"
+        old, new = (one.get("jax_compilation_cache_dir", "") for one in pair.settings())
+        if late := [one for one in (*a.late, *b.late) if one.name == "jax_compilation_cache_dir"]:
+            used += (
+                f"; it was set to {late[0].value or 'none'} after the cache's first use, which "
+                "froze it: set it before the first compile"
+            )
+        elif old == new and old and not os.path.isabs(old) and "://" not in old:
+            used += f": {old} is relative to where each was started. Give an absolute path"
         return f"; the runs used two directories, {used}."
     if b.at_s < a.at_s:
         return "; the second ledger is the older one, so nothing was there yet."

@@ -217,6 +217,69 @@ def without_name(text: str) -> str:
 
 def program_causes(a: str, b: str) -> tuple[str, ...]:
     """Return the causes that the difference of two texts shows, and whether others remain."""
+    ids, a, b = _without_ids(a, b)
+    keys, a, b = _without_key_types(a, b)
+    causes = (*ids, *keys)
+    if causes and _lines(a) == _lines(b):
+        return causes
+    if _lines(a) == _lines(b):
+        return (ORDER,)
+    return (*causes, *_other_causes(a, b))
+
+
+ORDER = (
+    "the same operations in another order, as of a sum or of a loop over a set, which has another "
+    "order in each process (PYTHONHASHSEED=0, or sorted(...), gives it one)"
+)
+
+_ID = re.compile(r'dense<(?:"[^"]*"|[^>]*)>|tensor<[^>]*>|(0x[0-9a-fA-F]{8,}|(?<![\d.])\d{10,})')
+"""What Python's id() and addresses look like, outside of constants and types."""
+
+
+def _without_ids(a: str, b: str) -> tuple[tuple[str, ...], str, str]:
+    """Return the cause where numbers like Python's ids differ, and both texts without them."""
+    ids_a, ids_b = ([one for one in _ID.findall(text) if one] for text in (a, b))
+    if ids_a == ids_b or len(ids_a) != len(ids_b):
+        return (), a, b
+    old, new = next((x, y) for x, y in zip(ids_a, ids_b, strict=True) if x != y)
+    cause = (
+        f"a Python id or an address in the program, {old} became {new}: this module is stored by "
+        "each process and hits in none"
+    )
+    a, b = (_ID.sub(lambda one: "" if one[1] else one[0], text) for text in (a, b))
+    return (cause,), a, b
+
+
+_EMPTY_MESH = re.compile(r"^\s*sdy\.mesh @empty_mesh = .*\n", re.MULTILINE)
+_OF_A_KEY = re.compile(
+    r"^\s*(%\w+) = sdy\.sharding_constraint (%\w+) <@empty_mesh, .*> : "
+    r"tensor<(?:\d+x)*[24]xui32>\n",
+    re.MULTILINE,
+)
+"""What JAX puts where a typed key becomes its numbers (jax 0.10 to 0.12)."""
+
+
+def _without_key_types(a: str, b: str) -> tuple[tuple[str, ...], str, str]:
+    """Return the cause where one program takes typed keys of random numbers, and both without."""
+    typed = [len(_OF_A_KEY.findall(text)) for text in (a, b)]
+    if typed[0] == typed[1]:
+        return (), a, b
+    old, new = "a raw key (jax.random.PRNGKey)", "a typed key (jax.random.key)"
+    if typed[0] > typed[1]:
+        old, new = new, old
+    a, b = (_EMPTY_MESH.sub("", _OF_A_KEY.sub("", text)) for text in (a, b))
+    return (f"the kind of a random key, {old} became {new}",), a, b
+
+
+_VALUE = re.compile(r"%\w+(?:#\d+)?(?::\d+)?")
+
+
+def _lines(text: str) -> Counter[str]:
+    """Return the lines of a text, whatever their order and the names of their values."""
+    return Counter(_VALUE.sub("%", text).splitlines())
+
+
+def _other_causes(a: str, b: str) -> tuple[str, ...]:
     types_a, types_b = _argument_types(a), _argument_types(b)
     if types_a != types_b:
         # Every line follows from the shapes; what else differs says nothing of its own.
@@ -243,7 +306,7 @@ def _operations(a: str, b: str) -> tuple[str, ...]:
         both = (", ".join(sorted(calls)) or "none" for calls in (calls_a, calls_b))
         special += ("the library that is called, {} became {}".format(*both),)
     if not special and Counter(_OPERATION.findall(a)) == Counter(_OPERATION.findall(b)):
-        special = ("the order of operations, as of a sum: the same ones work on other values",)
+        special = (ORDER,)
     return special or ("the operations of the program",)
 
 

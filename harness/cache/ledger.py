@@ -18,9 +18,11 @@ from harness.records.files import lines
 from harness.records.json_file import SEALED
 from harness.watch.ledger import Ledger as Ledger
 from harness.watch.ledger import ledger as ledger
-from harness.watch.ledger_events import FILE_SUFFIX, SCHEMA, parts_of
+from harness.watch.ledger_events import FILE_SUFFIX, NO_DIRECTORY, SCHEMA, parts_of
 from harness.watch.ledger_events import Component as Component
 from harness.watch.ledger_events import Event as Event
+from harness.watch.ledger_events import Late as Late
+from harness.watch.ledger_events import Overridden as Overridden
 from harness.watch.ledger_events import Requests as Requests
 from harness.watch.log_file import is_sealed
 
@@ -137,6 +139,16 @@ class Summary:
     """The sum of JAX's own `compile_time_saved_sec`, which knows whole seconds only."""
     own_s: float
     """What the ledger itself took."""
+    limits: dict[str, tuple[float, ...]]
+    """The thresholds in effect, in seconds or bytes, by the reason that they decided."""
+    overridden: tuple[Overridden, ...]
+    """Settings of the environment that did not take effect."""
+    late: tuple[Late, ...]
+    """Settings that the program changed after they were frozen."""
+    before_directory: int
+    """Requests before a directory was set, in processes that set one later."""
+    errors: tuple[str, ...]
+    """The texts of what went wrong in reading and writing."""
     unproven_keys: int
     """Keys that the captured components do not give when hashed again; should be 0."""
 
@@ -145,6 +157,15 @@ class Summary:
         """Between which shares the hit rate by seconds lies."""
         least_s, most_s = self.unknown_s
         return self.by_seconds.with_more(least_s), self.by_seconds.with_more(most_s)
+
+
+def later_directory(event: Event, events: Iterable[Event]) -> str:
+    """Return the directory that a request's process used later; empty where it had one, or none."""
+    if event.reason != NO_DIRECTORY:
+        return ""
+    process = event.host, event.pid
+    later = (one for one in events if one.directory and (one.host, one.pid) == process)
+    return next((one.directory for one in later if one.at_s > event.at_s), "")
 
 
 def cold_figures(events: Iterable[Event]) -> dict[str, float]:
@@ -201,8 +222,29 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         hits_without_cold=len(hits) - len(known),
         jax_saved_s=sum(event.jax_saved_s or 0.0 for event in hits),
         own_s=sum(event.own_s for event in events),
+        limits=_limits(events),
+        overridden=tuple(dict.fromkeys(one for event in events for one in event.overridden)),
+        late=tuple(dict.fromkeys(one for event in events for one in event.late)),
+        before_directory=sum(later_directory(event, events) != "" for event in events),
+        errors=tuple(
+            dict.fromkeys(
+                text for event in events for text in (event.read_error, event.write_error) if text
+            )
+        ),
         unproven_keys=sum(not event.components_prove_key for event in events),
     )
+
+
+def _limits(events: Iterable[Event]) -> dict[str, tuple[float, ...]]:
+    limits: dict[str, set[float]] = {}
+    for event in events:
+        if event.limit is not None:
+            limits.setdefault(event.reason, set()).add(event.limit)
+    return {reason: tuple(sorted(values)) for reason, values in limits.items()}
+
+
+_NESTED = ("schema", "components", "overridden", "late")
+"""Fields of an event that are no column as they are: the first is none, the others are JSON."""
 
 
 def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:
@@ -211,15 +253,15 @@ def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFram
 
     events = tuple(events)
     cold = cold_figures([*earlier, *events])
-    columns = [one.name for one in fields(Event) if one.name not in ("schema", "components")]
+    columns = [one.name for one in fields(Event) if one.name not in _NESTED]
     rows = [
         (
             *(getattr(event, name) for name in columns),
             saved_s(event, cold),
-            msgspec.json.encode(event.components).decode(),
+            *(msgspec.json.encode(getattr(event, name)).decode() for name in _NESTED[1:]),
         )
         for event in events
     ]
-    found = pd.DataFrame(rows, columns=[*columns, "saved_s", "components"])
+    found = pd.DataFrame(rows, columns=[*columns, "saved_s", *_NESTED[1:]])
     found["at"] = pd.to_datetime(found.pop("at_s"), unit="s", utc=True)
     return found

@@ -91,6 +91,13 @@ READ = {
 }
 """What is read, of the modules that requests go through; looked for together with `REQUESTS`."""
 
+CACHE_CONFIG = (
+    *READ["config"],
+    "compilation_cache_check_contents",
+    "persistent_cache_enable_xla_caches",
+)
+"""The cache's settings, each with a variable of its own in the environment."""
+
 DURATIONS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
@@ -132,6 +139,7 @@ CACHE_SETTINGS = (
     "jax_default_prng_impl",
     "jax_compilation_cache_max_size",
     "jax_persistent_cache_enable_xla_caches",
+    "jax_compilation_cache_check_contents",
 )
 """Those, and settings that say what random numbers are of and what the cache does."""
 
@@ -269,6 +277,28 @@ def setting(name: str) -> Any:
 def persistent_cache(backend: Any) -> Any:
     """Return JAX's cache object, None where there is none."""
     return module("compilation_cache")._get_cache(backend)
+
+
+def cache_in_use() -> Any:
+    """Return the cache object that JAX made at its first use, and goes on with; None before."""
+    return getattr(module("compilation_cache"), "_cache", None)
+
+
+def can_serialise(backend: Any) -> bool:
+    """Whether JAX stores executables of a back end."""
+    platforms = ("tpu", "gpu", "cpu", "neuron")
+    able = getattr(backend, "supports_executable_serialization", True)
+    return getattr(backend, "platform", "") in platforms and bool(able)
+
+
+def checks_contents(cache: Any) -> bool:
+    """Whether a cache skips the first look-up of each key, to compare what it then compiles."""
+    return hasattr(cache, "_base_cache")
+
+
+def cap_in_use(cache: Any) -> int:
+    """Return the size cap that a cache was made with, in bytes; -1 for none."""
+    return int(getattr(getattr(cache, "_base_cache", cache), "max_size", -1))
 
 
 def process_id() -> int:

@@ -38,6 +38,7 @@ UNUSABLE_DIRECTORY = "unusable directory"
 OVER_CAP = "over the size cap"
 UNREADABLE_IN_PLACE = "an unreadable file is in the place"
 ALREADY_THERE = "another writer was first"
+CHECKED = "the first look-up is skipped"
 OTHER_PROCESS = "received from another process"
 ERROR = "error"
 
@@ -45,6 +46,7 @@ SETTINGS = {
     BELOW_TIME: "jax_persistent_cache_min_compile_time_secs",
     BELOW_SIZE: "jax_persistent_cache_min_entry_size_bytes",
     OVER_CAP: "jax_compilation_cache_max_size",
+    CHECKED: "jax_compilation_cache_check_contents",
 }
 """What is to be set for a miss to be written."""
 
@@ -67,6 +69,29 @@ class Component:
 
 
 @struct
+class Overridden:
+    """A setting of the environment that did not take effect, as where the program sets its own."""
+
+    name: str
+    """Such as `jax_compilation_cache_dir`."""
+    variable: str
+    """The text of the variable."""
+    value: str
+    """What JAX uses instead."""
+
+
+@struct
+class Late:
+    """A setting that the program changed after the cache's first use, when JAX had frozen it."""
+
+    name: str
+    value: str
+    """What it was changed to, without effect."""
+    used: str
+    """What JAX goes on with."""
+
+
+@struct
 class Event:
     """What the persistent cache did for one compile request; times by `time.perf_counter`."""
 
@@ -84,6 +109,11 @@ class Event:
     """Of a miss that was not written."""
     detail: str = ""
     directory: str = ""
+    """The absolute path, or address, that JAX uses; empty where none is set."""
+    overridden: tuple[Overridden, ...] = ()
+    late: tuple[Late, ...] = ()
+    limit: float | None = None
+    """The threshold that decided that a miss was not written: seconds or bytes."""
     request_s: float = 0.0
     """The whole request, without what the ledger itself took."""
     key_s: float = 0.0

@@ -8,10 +8,11 @@ import time
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from harness.watch import jax_names
 from harness.watch import ledger_events as events
 from harness.watch.cache_keys import KeyParts
 from harness.watch.jax_names import persistent_cache, process_id, setting, version
-from harness.watch.ledger_events import Event, Outcome
+from harness.watch.ledger_events import Event, Late, Outcome, Overridden
 from harness.watch.replacements import error_text
 
 
@@ -87,6 +88,9 @@ def event_of(request: RequestState, error: BaseException | None, seconds: float)
         reason=reason,
         detail=detail,
         directory=_directory(),
+        overridden=overridden(),
+        late=late(),
+        limit=_limit(reason),
         request_s=seconds,
         bytes_out=(request.entry_bytes or 0) if outcome == "written" else 0,
         components=tuple(captured.components) if captured else (),
@@ -115,8 +119,10 @@ def why_not_written(request: RequestState) -> tuple[str, str]:
     if request.in_place:
         if request.read_error:
             return events.UNREADABLE_IN_PLACE, request.read_error
+        if jax_names.checks_contents(jax_names.cache_in_use()):
+            return events.CHECKED, "the entry is there"
         return events.ALREADY_THERE, ""
-    cap = int(setting("compilation_cache_max_size"))
+    cap = jax_names.cap_in_use(jax_names.cache_in_use())
     if 0 <= cap < size:
         return events.OVER_CAP, f"{size} > {cap} bytes"
     return events.ERROR, "JAX reported no error, and no file was left"
@@ -126,11 +132,13 @@ def _before_the_compile(request: RequestState) -> tuple[str, str] | None:
     if request.used is False:
         if not request.enabled:
             return events.DISABLED, "jax_enable_compilation_cache is off"
+        if jax_names.can_serialise(request.backend):
+            return events.DISABLED, "it was off at the first compile, which freezes it"
         return events.DISABLED, "this backend cannot serialise executables"
     if request.key_error:
         return events.ERROR, f"no key could be made: {request.key_error}"
     if persistent_cache(request.backend) is None:
-        if not _directory():
+        if not setting("compilation_cache_dir"):
             return events.NO_DIRECTORY, "jax_compilation_cache_dir is not set"
         return events.UNUSABLE_DIRECTORY, request.read_error or _directory()
     return None
@@ -149,5 +157,53 @@ def _write_refused(request: RequestState) -> tuple[str, str]:
 
 
 def _directory() -> str:
-    """Return the cache's directory, empty where none is set."""
-    return str(setting("compilation_cache_dir") or "")
+    """Return the directory that JAX uses, as an absolute path; empty where none is set."""
+    cache = jax_names.cache_in_use()
+    path = str(setting("compilation_cache_dir") or "") if cache is None else str(cache._path)
+    return path if not path or "://" in path else os.path.abspath(path)
+
+
+def _limit(reason: str) -> float | None:
+    if reason == events.BELOW_TIME:
+        return float(setting("persistent_cache_min_compile_time_secs"))
+    if reason == events.BELOW_SIZE:
+        return float(setting("persistent_cache_min_entry_size_bytes"))
+    return None
+
+
+def overridden() -> tuple[Overridden, ...]:
+    """Return the cache's settings of the environment that are not the ones that JAX uses."""
+    found = []
+    for name in jax_names.CACHE_CONFIG:
+        text, value = os.environ.get(f"JAX_{name.upper()}"), setting(name)
+        if text and not _is_same(text, value):
+            found.append(Overridden(f"jax_{name}", text, str(value)))
+    return tuple(found)
+
+
+def _is_same(text: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value == (text.lower() in ("1", "y", "yes", "t", "true", "on"))
+    if isinstance(value, int | float):
+        try:
+            return float(text) == value
+        except ValueError:
+            return False
+    return text == str(value or "")
+
+
+def late() -> tuple[Late, ...]:
+    """Return the cache's settings that were changed after its first use, which froze them."""
+    cache = jax_names.cache_in_use()
+    if cache is None:
+        return ()
+    path, cap = setting("compilation_cache_dir"), int(setting("compilation_cache_max_size"))
+    found = []
+    if not path or type(cache._path)(path) != cache._path:
+        found.append(Late("jax_compilation_cache_dir", str(path or ""), str(cache._path)))
+    if cap != jax_names.cap_in_use(cache):
+        used = str(jax_names.cap_in_use(cache))
+        found.append(Late("jax_compilation_cache_max_size", str(cap), used))
+    if not setting("enable_compilation_cache"):
+        found.append(Late("jax_enable_compilation_cache", "False", "True"))
+    return tuple(found)

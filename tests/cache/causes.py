@@ -108,6 +108,34 @@ import jax
 def f(key): return jax.random.uniform(key, (4,))
 jax.jit(f)(jax.random.key(0))
 """
+SAME_OTHERWISE = "the same operations in another order,"
+OF_A_SET = """
+import jax, jax.numpy as jnp
+names = {"alpha", "beta", "gamma", "delta", "eps", "zeta"}
+def f(p):
+    t = 0.0
+    for n in names: t = t + jnp.sum(jnp.sin(p[n]) * p[n].shape[0])
+    return t
+jax.jit(f)({n: jnp.ones(len(n) + 1) for n in names})
+"""
+PARTITIONED = """
+import os, jax, numpy as np
+from jax.experimental.custom_partitioning import custom_partitioning
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+spare = [bytearray(n) for n in range(int.from_bytes(os.urandom(2)) // 10)]
+@custom_partitioning
+def twice(x): return x * 2.0
+def infer(mesh, given, result): return given[0].sharding
+def part(mesh, given, result):
+    return mesh, (lambda x: x * 2.0), given[0].sharding, (given[0].sharding,)
+twice.def_partition(
+    infer_sharding_from_operands=infer, partition=part, sharding_rule="i j -> i j"
+)
+mesh = Mesh(np.array(jax.devices()), ("d",))
+x = jax.device_put(np.ones((8, 4), np.float32), NamedSharding(mesh, P("d", None)))
+def f(x): return jax.numpy.tanh(twice(x) + 1)
+jax.jit(f)(x)
+"""
 REMAT = """
 import numpy as np, jax, jax.numpy as jnp
 def layer(x): return jnp.sin(jnp.sin(x @ x) @ x)
@@ -347,9 +375,24 @@ CASES = (
          program=LAYERS),
     Case("loop's length", computation("a constant's value"), ("0, 3", "0, 4"),
          program=BASE.replace("x @ x", "jax.lax.fori_loop(0, 3, lambda i, y: y @ x, x)")),
-    Case("order of a sum", computation("the order of operations, as of a sum: .*"),
+    Case("order of a sum", computation(f"{SAME_OTHERWISE} .*"),
          ("(x[0] + x[1]) + x[2]", "x[0] + (x[1] + x[2])"),
          program=BASE.replace("x @ x", "((x[0] + x[1]) + x[2])")),
+    Case("iteration over a set", computation(f"{SAME_OTHERWISE} .*PYTHONHASHSEED=0.*"),
+         program=OF_A_SET, before={"PYTHONHASHSEED": "1"}, after={"PYTHONHASHSEED": "2"}),
+    Case("iteration over a set of layers", computation(f"{SAME_OTHERWISE} .*PYTHONHASHSEED=0.*"),
+         program=OF_A_SET.replace("jnp.sin(p[n]) * p[n].shape[0]", "jnp.tanh(p[n])"),
+         before={"PYTHONHASHSEED": "1"}, after={"PYTHONHASHSEED": "2"}),
+    Case("a Python id", computation("a Python id or an address in the program, .*"),
+         program=PARTITIONED, before=FOUR),
+    Case("a typed key", computation(r"the kind of a random key, a typed key .* became a raw .*"),
+         ("jax.random.key(0)", "jax.random.PRNGKey(0)"), program=KEYS),
+    Case("a raw key", computation(r"the kind of a random key, a raw key .* became a typed .*"),
+         ("PRNGKey", "key"), program=KEYS.replace(".key", ".PRNGKey")),
+    Case("typed keys", computation(r"the kind of a random key, a typed key .* became a raw .*"),
+         ("key(0)", "PRNGKey(0)"), program=KEYS.replace("jax.random.uniform(key, (4,))",
+         "jax.vmap(jax.random.uniform)(key)").replace("jax.random.key(0)",
+         "jax.random.split(jax.random.key(0))")),
     Case("axis of a sum", computation("the dimensions that an operation goes over"),
          ("sum(0)", "sum(1)"), program=BASE.replace("x @ x", "x.sum(0)")),
     Case("static value", computation("a constant's value"), (", 2)", ", 3)"), program=POWER),

@@ -17,6 +17,7 @@ from tools.probe.bench import NotApplicable
 
 QUICK = (
     "nothing; constant; constant too large to be kept; shape; operation; order of a sum; "
+    "iteration over a set; a Python id; a typed key; "
     "name of the function; donation; matmul precision of all; PRNG in the program; "
     "rematerialisation; a line moved, with metadata in the key; committed argument; "
     "number of devices; XLA flag; argument of the program; zstandard installed; no directory; "
@@ -212,6 +213,26 @@ def test_a_sharding_that_is_asked_for_inside_is_named():
     assert key_parts.program_causes(there, gone) == (
         "the sharding of a value inside (with_sharding_constraint)",
     )
+
+
+NUMBER, OTHER = "139945885473360", "140392025602704"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'stablehlo.custom_call @p(%0) {{backend_config = "{}"}} : tensor<4xf32>',
+        pytest.param("module @jit_f_{} attributes {{}}", marks=pytest.mark.nightly),
+        pytest.param("mhlo.pointer = {} : i64", marks=pytest.mark.nightly),
+    ],
+)
+def test_a_python_id_in_the_program_is_named_with_both_values(line):
+    (cause,) = key_parts.program_causes(line.format(NUMBER), line.format(OTHER))
+    assert cause.startswith("a Python id or an address in the program, ")
+    assert (NUMBER in cause, OTHER in cause) == (True, True)
+    constant = "%cst = stablehlo.constant dense<{}> : tensor<ui64>"
+    (cause,) = key_parts.program_causes(constant.format(NUMBER), constant.format(OTHER))
+    assert cause == "a constant's value"
 
 
 def devices(**changed):

@@ -17,6 +17,8 @@ from harness.records.printable import printable
 from harness.records.units import counted, scaled_text, seconds_text, some
 from harness.watch.ledger_events import SETTINGS, reason_text
 
+SHOWN_ERRORS = 3
+
 SHOWN = 15
 """So many modules, runs and causes are shown."""
 
@@ -28,7 +30,7 @@ def lines_of(summary: Summary) -> Iterator[str]:
     yield f"  {summary.hits} hits, {summary.bytes_in} bytes read in {summary.load_s:.3f} s"
     yield f"  {summary.written} misses written, {summary.bytes_out} bytes"
     for reason, count in summary.unwritten.items():
-        yield f"  {count} misses not written: {reason_text(reason)}"
+        yield f"  {count} misses not written: {reason_text(reason, limit_text(summary, reason))}"
     if summary.failed:
         yield f"  {summary.failed} failed: the program saw an error"
     yield f"hit rate by count: {_rate(summary.by_count, '', 0)}"
@@ -41,13 +43,46 @@ def lines_of(summary: Summary) -> Iterator[str]:
             "ledger here has their compile. `harness cache ledger COMPILED HIT` compares both runs."
         )
     yield from problem_lines(summary)
+    if summary.hits == summary.requests:
+        yield f"all compiles were hits; {NO_CACHE_SAVES}"
     yield f"the ledger itself took {summary.own_s:.3f} s"
+
+
+NO_CACHE_SAVES = (
+    "no cache saves trace and lower, which `harness profile` measures: trace less (a loop as "
+    "lax.scan or lax.fori_loop), or load a program that jax.export or "
+    "jax.experimental.serialize_executable stored"
+)
+
+
+def limit_text(summary: Summary, reason: str) -> str:
+    """Return the thresholds that decided a reason, and the value at which all is written."""
+    values = ", ".join(f"{value:g}" for value in summary.limits.get(reason, ()))
+    return f"{values} in effect; 0 writes every program" if values else ""
 
 
 def problem_lines(summary: Summary) -> Iterator[str]:
     """Yield a line for each kind of problem, if there was one."""
     if summary.read_errors or summary.write_errors:
         yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
+        yield from (f"  {text}" for text in summary.errors[:SHOWN_ERRORS])
+        yield "  `harness cache doctor DIR` checks the directory, and this user's rights there."
+    for one in summary.overridden:
+        yield (
+            f"{one.name.upper()}={one.variable} has no effect: JAX uses {one.value or 'none'}. The "
+            f"program sets {one.name} itself, or the variable was set after `import jax`."
+        )
+    for change in summary.late:
+        yield (
+            f"{change.name} was set to {change.value or 'none'} without effect: the cache's "
+            f"settings are frozen at its first use, and JAX goes on with {change.used}. Set it "
+            "before the first compile."
+        )
+    if summary.before_directory:
+        yield (
+            f"{counted(summary.before_directory, 'request')} came before "
+            "jax_compilation_cache_dir was set: set it before the first compile."
+        )
     if summary.unproven_keys:
         yield (
             f"Not explained by the captured components: {counted(summary.unproven_keys, 'key')}; "
