@@ -200,7 +200,10 @@ class Describer:
             tree, leaves, fixed = visit.link.arguments
             metas = visit.meta[max(0, len(visit.meta) - len(leaves)) :]
             both = zip(leaves, metas, strict=False)
-            placed = (self._texts.placed(leaf.path, meta, leaf.kind) for leaf, meta in both)
+            placed = [
+                replace(self._texts.placed(leaf.path, meta, leaf.kind), unused=leaf.unused)
+                for leaf, meta in both
+            ]
             return tree, tuple(placed), fixed
         if visit.info is None:
             return "", self._leaves_of_jaxpr(visit), ()
@@ -255,7 +258,12 @@ class Describer:
         if call is not None:
             tree = ", ".join(signatures.argument_text(*one) for one in call.trees)
             names = list(call.paths)
-        return tree, tuple(map(self._texts.leaf, names, values, types, formats))
+        leaves = [*map(self._texts.leaf, names, values, types, formats)]
+        if p is not None:
+            none: tuple[int, ...] = ()
+            for number in self._try(none, unused, p.params["jaxpr"].jaxpr, len(p.consts)):
+                leaves[number] = replace(leaves[number], unused=True)
+        return tree, tuple(leaves)
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link
@@ -340,6 +348,19 @@ def _value(array: Any, objects: Numbers) -> object:
     if content is None:
         content = objects.of(array)
     return array.shape, str(array.dtype), content
+
+
+def unused(jaxpr: Any, constants: int) -> tuple[int, ...]:
+    """Return which arguments of a jaxpr nothing in it takes, behind so many constants."""
+    left = {id(one): number for number, one in enumerate(jaxpr.invars[constants:])}
+    for one in jaxpr.outvars:
+        left.pop(id(one), None)
+    for equation in jaxpr.eqns:
+        if not left:
+            break
+        for one in equation.invars:
+            left.pop(id(one), None)
+    return tuple(left.values())
 
 
 def program_of(executable: Any, constants: str = "") -> Program | None:

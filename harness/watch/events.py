@@ -141,6 +141,8 @@ class Leaf:
     sharding: str = ""
     """Of a `jax.Array`, with the devices by number."""
     layout: str = ""
+    unused: bool = False
+    """Whether nothing that was traced takes it."""
 
 
 @struct

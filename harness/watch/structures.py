@@ -120,7 +120,7 @@ class _Text:
             pairs = zip(keys, children, strict=True)
             return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
         if fixed is None and _is_named_tuple(kind):
-            return f"CustomNode(namedtuple[{kind.__name__}], [{inside}])"
+            return f"CustomNode({_numbered(kind)}[namedtuple], [{inside}])"
         return f"CustomNode({_numbered(kind)}[{self._fixed(kind, fixed)}], [{inside}])"
 
     def _fixed(self, kind: type, fixed: Any) -> str:

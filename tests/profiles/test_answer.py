@@ -319,7 +319,7 @@ def test_what_no_call_to_jit_would_spare_has_another_remedy(
 )
 def test_what_is_built_for_ever_other_shapes_is_told(recorded, calls, kind, told):
     (found,) = small_programs(recorded, *calls, kind=kind)
-    assert told == found.remedy.startswith("Built again for other shapes, up to 3 at one call: pad")
+    assert told == found.remedy.startswith("Built again for other shapes, up to 3 at one call. ")
 
 
 def test_a_few_programs_as_for_a_random_key_are_nothing_to_change(recorded):

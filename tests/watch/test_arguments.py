@@ -266,9 +266,10 @@ def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
         f"CustomNode({__name__}.box.<locals>.Box{n}[None], [*])" for n in ("", "#2", "")
     ]
     ordered = collections.OrderedDict(a=X)
-    for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, Pair(X, X), X, ordered):
+    for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, X, ordered):
         tree = jax.tree.structure(plain)
         assert f"PyTreeDef({text(plain)})".replace("collections.", "") == str(tree)
+    assert text(Pair(X, X)) == f"CustomNode({__name__}.Pair[namedtuple], [*, *])"
     jitted = jax.jit(lambda layer: layer.w * layer.rate)
     first, second = builds(lambda: [jitted(Layer(X, Silent(3), rate)) for rate in (0.5, 0.6)])
     assert "rate=0.6" in second.arguments.tree

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import re
+import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +29,7 @@ from harness.records.units import counted, seconds_text, some, times_text
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
+    from harness.watch.events import Frame
 
 _DEAR = 0.1
 """Share of all that was built from which a first build is told of by itself."""
@@ -35,6 +38,22 @@ _LARGE_S = 0.1
 """Seconds from which a program outside jit is no small one."""
 
 _FEWEST = 5  # programs that are worth a change: to make and split a random key are four
+
+_SIZES = 5
+"""Sizes of one axis at one call from which that is a loop over sizes, and no tree of arrays."""
+
+_SIZED = "Keep the sizes few (pad them), or compute there with NumPy: jit builds for each size too."
+_SIZE_GIVEN = (
+    "Give {} its size= (and fill_value=), or call it of NumPy: its result has few sizes then."
+)
+_MASKED = "Take jnp.where(mask, x, 0) in place of x[mask], or NumPy: its size is that of x."
+
+_SHARD_MAP = ("HashablePartial.__call__", "jax/_src/util.py")
+"""What JAX gives to jit, anew each time, for a shard_map outside jit, and each operation in it."""
+
+_JIT_SHARD_MAP = (
+    "Jit it: jax.jit(jax.shard_map(...)) is built once; to jit what is in it is not enough."
+)
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
 _JIT = "Jit {names}, {what}, if {they} with arrays alone"
@@ -45,6 +64,13 @@ _KEEP = (
     "let the persistent cache keep them for the next run "
     "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
 )
+
+_SIZED_CALL = re.compile(
+    r"\b(jnp|jax\.numpy)\.(unique\w*|(flat)?nonzero|argwhere|where(?=\([^,()]*\))|(union|intersect)1d"
+    r"|set(diff|xor)1d|compress|extract)\("
+)
+"""Functions of which the result's size depends on values."""
+_MASK = re.compile(r"\w\[[^\]\[]*(<|>|[=!]=|\bmask\w*)[^\]]*\]")
 
 _ALIKE = re.compile(r"\. (The same for .*?\.)(?: Also:|$)")
 
@@ -198,8 +224,17 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
     """
     found: dict[tuple[str, str, str], list[Built]] = {}
     enclosing = Enclosing(profile.builds)
+    sharded = _shard_maps(profile.builds)
+    for call, several in sharded.items():
+        count = sum(built.times("compile") for built in several)
+        text = f"{counted(count, 'small program')} of a shard_map outside jit, anew at every call"
+        frame = call[-1]
+        place = line_text(frame.file, frame.line, several[0].process.started.cwd)
+        yield Finding(seconds_of(several), text, _JIT_SHARD_MAP, place)
+    usual = _usual_ns(profile.builds)
+    within = {id(built) for several in sharded.values() for built in several}
     for built in profile.builds:
-        if not built.eager:
+        if not built.eager or id(built) in within:
             continue
         caller, through, name = caller_of(built), built.function.through, ""
         if caller and is_import(built):
@@ -210,7 +245,7 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
             name, caller = _ITERATION, ""
         elif built.line.parent:
             name = _TRACED
-        elif built.build_ns / 1e9 >= max(dear, _LARGE_S):
+        elif built.build_ns >= max(1e9 * max(dear, _LARGE_S), usual.get(built.line.function, 0)):
             yield _large(built, caller, enclosing)
             continue
         found.setdefault((caller, through, name), []).append(built)
@@ -219,7 +254,10 @@ def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
             yield _loop(several, caller, enclosing)
         else:
             one = _small(several, caller, name, enclosing)
-            yield replace(one, remedy=_of_sizes(several, profile) + one.remedy)
+            if sizes := _of_sizes(several, profile):
+                plain = not caller and not name  # jitted, it would be built for each size as well
+                one = replace(one, remedy=sizes + (_of_results(several) if plain else one.remedy))
+            yield one
 
 
 _ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " while it is imported"
@@ -268,27 +306,78 @@ def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing
     return Finding(seconds_of(builds), text, remedy if count >= least else "", place)
 
 
+def _usual_ns(builds: Sequence[Built]) -> dict[int, float]:
+    """Return from what a build is large beside others of its function, where there are some."""
+    taken: defaultdict[int, list[int]] = defaultdict(list)
+    for built in builds:
+        if built.eager:
+            taken[built.line.function].append(built.build_ns)
+    return {n: 3 * statistics.median(all_) for n, all_ in taken.items() if len(all_) > _MANY}
+
+
+def _shard_maps(builds: Sequence[Built]) -> dict[tuple[Frame, ...], list[Built]]:
+    """Return what each shard_map outside jit was built of, by the stack of its call."""
+    name, file = _SHARD_MAP
+    eager = [built for built in builds if built.eager and not caller_of(built)]
+    own = {
+        built.frames
+        for built in eager
+        if built.function.qualname == name
+        and built.function.file.replace("\\", "/").endswith(file)
+        and built.frames
+    }
+    calls = [one for one in own if not any(one[:n] in own for n in range(1, len(one)))]
+    found: dict[tuple[Frame, ...], list[Built]] = {}
+    for built in eager:
+        for call in calls:
+            if built.frames[: len(call)] == call:
+                found.setdefault(call, []).append(built)
+
+    def objects(several: Sequence[Built]) -> int:
+        return len({one.line.object for one in several if one.function.qualname == name})
+
+    return {call: several for call, several in found.items() if objects(several) > 1}
+
+
 def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
     """Return that half of the programs are of calls that came with many shapes; "" if not.
 
-    One call may need a program for many shapes, as of zeros for all parameters: it counts once.
+    One call may need a program for many shapes, as of zeros for all parameters: it counts once,
+    where these are no sizes of one axis.
     """
     turns: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
+    shapes: defaultdict[tuple[str, int], list[tuple[int, ...]]] = defaultdict(list)
     turn, before = 0, None
-    counts: Counter[tuple[str, int]] = Counter()
     for built in sorted(profile.builds, key=lambda one: (one.process.name, one.line.begin_ns)):
         path = [frame for frame in built.frames if frame.origin == "program"]
         turn, before = turn + (path != before), path
-        if profile.cause_of(built).kind == shape.CAUSE.name:
+        cause = profile.cause_of(built)
+        if cause.kind == shape.CAUSE.name:
             key = built.function.name, built.line.stack
             turns[key].add(turn)
-            counts[key] += 1
+            shapes[key].append(shape.sizes(cause.after))
+    most = {key: max(len(turns[key]), shape.of_one_axis(shapes[key])) for key in turns}
     kept = {(built.function.name, built.line.stack) for built in builds}
-    again = [key for key in kept if len(turns[key]) >= _MANY]
-    if not again or 2 * sum(counts[key] for key in again) < len(builds):
+    again = [key for key in kept & turns.keys() if len(turns[key]) >= _MANY or most[key] >= _SIZES]
+    if not again or 2 * sum(len(shapes[key]) for key in again) < len(builds):
         return ""
-    most = max(len(turns[key]) for key in again)
-    return f"Built again for other shapes, up to {most} at one call: pad to few sizes. "
+    most_of_all = max(most[key] for key in again)
+    return f"Built again for other shapes, up to {most_of_all} at one call. "
+
+
+def _of_results(builds: Sequence[Built]) -> str:
+    """Return what to do about sizes: those of results that depend on values have a remedy apart."""
+    lines = {
+        linecache.getline(built.call_site.file, built.call_site.line)
+        for built in builds
+        if built.call_site.file
+    }
+    for line in lines:
+        if (named := _SIZED_CALL.search(line)) and "size=" not in line:
+            return _SIZE_GIVEN.format(f"`{named[0].strip('(')}`")
+        if _MASK.search(line):
+            return _MASKED
+    return _SIZED
 
 
 def _jit_text(names: Sequence[str], what: str) -> str:

@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from harness.profiles.model import Built
 
 Place = Literal[
-    "function", "chosen", "tree", "given", "statics", "types", "placement", "context", "options"
+    "function",
+    "chosen",
+    "tree",
+    "given",
+    "statics",
+    "types",
+    "unused",
+    "placement",
+    "context",
+    "options",
 ]
 """Where builds differ, in the order in which differences are told:
 
@@ -19,7 +28,8 @@ Place = Literal[
 - `tree`: the structures of the dynamic arguments; both as texts.
 - `given`: a static argument; None where it was none.
 - `statics`: the value of a static argument.
-- `types`: an array's type. `placement`: where it lies.
+- `types`: an array's type; `unused`: of one that the function does not use. `placement`: where it
+  lies.
 - `context`: JAX's configuration, by (name, before, after).
 - `options`: what else `jax.jit` was given, by (name, before, after).
 """

@@ -35,6 +35,11 @@ _MORE = "; more of it differs too"
 _CLASS, _INSIDE, _OTHER = "class", "class inside", "other"
 """Stand for the type of an object of another class, of what holds one, or has other arrays."""
 
+_STATIC = "static"
+"""Stands for the type of a static argument that is left out of some calls."""
+
+_DICTIONARIES = ("dict", "collections.OrderedDict", "collections.defaultdict")
+
 _KEY = re.compile(r"('[^']*'): ")
 _NUMBER = re.compile(r"-?\b\d[\d.]*(?:e[-+]?\d+)?")
 
@@ -211,9 +216,9 @@ def _given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -
         if before.keyword != after.keyword:
             yield Change(after.name, _WAYS[before.keyword], _WAYS[after.keyword])
     elif after is not None and not is_array(after.name, pair.old.arguments):
-        yield Change(after.name, NOT_GIVEN, static_text(after))
+        yield Change(after.name, NOT_GIVEN, static_text(after), _STATIC)
     elif before is not None and not is_array(before.name, pair.new.arguments):
-        yield Change(before.name, static_text(before), NOT_GIVEN)
+        yield Change(before.name, static_text(before), NOT_GIVEN, _STATIC)
 
 
 def _sentence(built: Built, what: Change) -> str:
@@ -231,14 +236,24 @@ def _sentence(built: Built, what: Change) -> str:
         return f"{name} was of the class {before}, now of {after}."
     if what.type == _INSIDE:
         return f"{name} holds an object of {after} where it held one of {before}."
-    if what.type and what.type != _OTHER:
+    if what.type and what.type not in (_OTHER, _STATIC):
         return f"Fixed fields of `{what.type}` in {name} were {before}, now {after}."
     return f"The structure of the arguments changed at {name}: {before} before, {after} now."
 
 
 def _remedy(built: Built, what: Change) -> str:
+    if what.type == _STATIC or (what.before in _WAYS and _is_static(built, what.argument)):
+        return (
+            f"Pass `{what.argument}` in every call and always by keyword: left out, by keyword and "
+            "by position are three programs for one value."
+        )
     if what.before in _WAYS:
         return f"Pass `{what.argument}` always {what.before}."
+    if _of_dictionaries(what):
+        return (
+            f"Give `{what.argument}` one kind of dictionary in every call, e.g. dict(...): an "
+            "OrderedDict and a defaultdict, by what it makes, are structures of their own."
+        )
     if what.after == ANOTHER_OBJECT:
         return (
             f"Make what `{what.argument}` holds (an optimizer, a model) once, outside the loop or "
@@ -259,6 +274,23 @@ def _remedy(built: Built, what: Change) -> str:
         f"Give `{what.argument}` the same structure in every call: keys, types of containers, "
         "None, fixed fields of classes."
     )
+
+
+def _is_static(built: Built, name: str) -> bool:
+    statics = built.arguments.statics if built.arguments is not None else ()
+    return built.function.through != FILTER_JIT and name in {one.name for one in statics}
+
+
+def _of_dictionaries(what: Change) -> bool:
+    """Return whether an argument is a dictionary of another kind than before."""
+    kinds = [_unnumbered(text) for text in (what.before, what.after)]
+    if what.type == _CLASS:
+        return all(kind in _DICTIONARIES for kind in kinds)
+    if what.type == "defaultdict":  # of which the keys stand last
+        return what.before.rpartition("(")[2] == what.after.rpartition("(")[2]
+    own = re.compile(r"(CustomNode\(collections\.(OrderedDict|defaultdict)\[|\{)")
+    keys = [set(re.findall(r"'[^']*'", re.sub("<class '.*?'>", "", text))) for text in kinds]
+    return all(map(own.match, kinds)) and kinds[0][0] != kinds[1][0] and keys[0] == keys[1]
 
 
 def _another_use(pair: Pair, found: list[Difference]) -> Cause | None:

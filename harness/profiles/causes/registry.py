@@ -24,6 +24,7 @@ from harness.profiles.causes import (
     sharding,
     static_value,
     unexplained,
+    unused,
     weak_type,
 )
 from harness.profiles.causes.cause import PLACES, ChangeKind, Kind, Look, Place
@@ -41,6 +42,7 @@ KINDS: dict[str, Kind] = {
         shape,
         sharding,
         weak_type,
+        unused,
         static_value,
         committed,
         device,

@@ -37,15 +37,21 @@ def _sentence(built: Built, what: Change) -> str:
 
 def _remaining(shapes: Sequence[str]) -> str:
     """Say how many shapes are left where each axis that varies is padded to powers of two."""
-    sizes = [_sizes(text) for text in shapes]
-    axes = _varying(sizes)
-    padded = {_padded(shape, axes) for shape in sizes}
-    if not axes or len(padded) >= len(sizes):
+    several = [sizes(text) for text in shapes]
+    axes = _varying(several)
+    padded = {_padded(shape, axes) for shape in several}
+    if not axes or len(padded) >= len(several):
         return ""
-    return f"Padded to powers of two, these {len(sizes)} shapes are {len(padded)}."
+    return f"Padded to powers of two, these {len(several)} shapes are {len(padded)}."
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def of_one_axis(shapes: Sequence[tuple[int, ...]]) -> int:
+    """Return how many sizes one axis has in shapes that are otherwise alike; 0 if they are not."""
+    return len(set(shapes)) if len(_varying(shapes)) == 1 else 0
+
+
+def sizes(text: str) -> tuple[int, ...]:
+    """Return the numbers in a shape, as Python writes it."""
     return tuple(map(int, re.findall(r"\d+", text)))
 
 
@@ -64,7 +70,7 @@ def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
     """Pad whatever varies among the function's arguments: axes of one length belong together."""
     shapes = [
         {
-            leaf.path: _sizes(kind.shape)
+            leaf.path: sizes(kind.shape)
             for leaf in (built.arguments.leaves if built.arguments else ())
             if (kind := array_type(leaf.aval))
         }

@@ -85,9 +85,11 @@ def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> Iter
         for static in earlier.values():
             yield from _seen(pair, "given", (static, None))
     pairs = _changed_leaves(old.leaves, new.leaves)
-    for place in ("types", "placement"):
+    places: tuple[Place, ...] = ("types", "placement")
+    for place in places:
         for leaves in pairs:
-            yield from _seen(pair, place, leaves)
+            idle = place == "types" and leaves[0].unused and leaves[1].unused
+            yield from _seen(pair, "unused" if idle else place, leaves)
 
 
 def _changed_leaves(

@@ -1,0 +1,149 @@
+"""Structures, static arguments and unused arguments that differ: what is advised, and followed."""
+
+from __future__ import annotations
+
+import collections
+import functools
+
+import jax
+import numpy as np
+import pytest
+
+import harness
+
+X = np.ones(4, np.float32)
+
+
+def traced(function, *calls):
+    """Trace a function with each of these arguments, (args, kwargs)."""
+    for args, kwargs in calls:
+        function.trace(*args, **kwargs)
+
+
+def called(*arguments):
+    return [((one,), {}) for one in arguments]
+
+
+def tuple_class(name="N"):
+    return collections.namedtuple(name, "x")
+
+
+def first_field(t):
+    return t.x * 2
+
+
+def of_a(d):
+    return d["a"] * 2
+
+
+@functools.partial(jax.jit, static_argnames="n")
+def scaled(x, n=2):
+    return x * n
+
+
+def first_alone(x, other):
+    return x * 2
+
+
+def a_alone(tree):
+    return tree["a"] * 2
+
+
+DICTS = [
+    {"a": X},
+    collections.OrderedDict(a=X),
+    collections.defaultdict(int, a=X),
+    collections.defaultdict(float, a=X),
+]
+OTHERS = [np.ones(size, np.float32) for size in (3, 5, 7)]
+WAYS = [((X,), {}), ((X,), {"n": 2}), ((X, 2), {})]
+
+ONCE = ".N once, outside the function or cell that makes it"
+KEYWORD = "in every call and always by keyword"
+
+
+@pytest.mark.parametrize(
+    ("function", "calls", "kind", "argument", "advised"),
+    [
+        (
+            first_field,
+            called(*(tuple_class()(X) for _ in range(3))),
+            "pytree",
+            "t",
+            ONCE,
+        ),
+        (of_a, called(*DICTS), "pytree", "d", "Give `d` one kind of dictionary"),
+        (scaled, WAYS, "pytree", "n", KEYWORD),
+        (first_alone, [((X, one), {}) for one in OTHERS], "unused argument", "other", "Leave `oth"),
+        *(
+            pytest.param(*row, marks=pytest.mark.nightly)
+            for row in (
+                (
+                    lambda t: t[0].x * 2,
+                    called(*([tuple_class()(X)] for _ in range(3))),
+                    "pytree",
+                    "t",
+                    ONCE,
+                ),
+                (
+                    lambda t: t.x.x * 2,
+                    called(*(tuple_class("Outer")(tuple_class()(X)) for _ in range(2))),
+                    "pytree",
+                    "t",
+                    "Outer once, outside the function",
+                ),
+                (of_a, called(DICTS[2], DICTS[3]), "pytree", "d", "Give `d` one kind of dict"),
+                (of_a, called(DICTS[0], DICTS[2]), "pytree", "d", "Give `d` one kind of dict"),
+                (scaled, WAYS[:2], "pytree", "n", KEYWORD),
+                (scaled, WAYS[1:], "pytree", "n", KEYWORD),
+                (
+                    a_alone,
+                    called(*({"a": X, "b": one} for one in OTHERS)),
+                    "unused argument",
+                    "tree['b']",
+                    "Leave `tree['b']` out",
+                ),
+                (
+                    first_alone,
+                    [((X, np.ones(3, kind)), {}) for kind in (np.float32, np.int32, np.int8)],
+                    "unused argument",
+                    "other",
+                    "Leave `other` out",
+                ),
+            )
+        ),
+    ],
+)
+def test_what_differs_has_a_cause_and_a_remedy(function, calls, kind, argument, advised):
+    jax.clear_caches()
+    jitted = function if function is scaled else jax.jit(function)
+    with harness.profile(sample_ms=0) as profile:
+        traced(jitted, *calls)
+    first, *causes = [profile.cause_of(built) for built in profile.builds]
+    assert first.kind == "first"
+    assert [(one.kind, one.argument) for one in causes] == [(kind, argument)] * (len(calls) - 1)
+    assert all(advised in one.remedy for one in causes)
+
+
+def test_the_remedies_followed_build_once_and_change_no_result():
+    one = tuple_class()
+    rows = [
+        (jax.jit(first_field), called(*(one(X) for _ in range(3)))),
+        (jax.jit(of_a), called(*map(dict, DICTS))),
+        (scaled, [((X,), {"n": 2})] * 3),
+        (jax.jit(first_alone), [((X, None), {})] * 3),
+    ]
+    for function, calls in rows:
+        with harness.profile(sample_ms=0) as profile:
+            results = [function(*args, **kwargs) for args, kwargs in calls]
+        assert sum(built.compiles for built in profile.builds) == 1
+        assert all(np.array_equal(result, X * 2) for result in results)
+
+
+def test_a_dictionary_with_other_keys_is_not_only_of_another_kind():
+    with harness.profile(sample_ms=0) as profile:
+        traced(
+            jax.jit(of_a),
+            *called(collections.defaultdict(int, a=X), collections.defaultdict(int, a=X, b=X)),
+        )
+    assert "one kind of dictionary" not in profile.cause_of(profile.builds[1]).remedy

@@ -1,0 +1,119 @@
+"""What is advised of loops and shard_maps outside jit, by how they are written."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import harness
+from harness.profiles.answer import findings
+from harness.profiles.answer.findings import Finding
+
+SIZES = range(3, 11)
+
+
+def one_line():
+    for size in SIZES:
+        jnp.sin(np.ones(size, np.float32))
+
+
+def one_line_of_two_operations():
+    x = jnp.asarray(np.ones((20, 3), np.float32))
+    return sum(float(x[:size].sum()) for size in SIZES)
+
+
+def two_lines():
+    x = jnp.asarray(np.ones((20, 3), np.float32))
+    for size in SIZES:
+        part = x[:size]
+        part.sum()
+
+
+def distinct_values():
+    for size in SIZES:
+        jnp.unique(np.arange(20) % size)
+
+
+def masked():
+    x = jnp.asarray(np.arange(20, dtype=np.float32))
+    for size in SIZES:
+        x[x > size]
+
+
+def weights_of_a_network():
+    shapes = [(3, 4), (4,), (4, 5), (5,), (5, 6), (6,), (2, 2, 3), (3,)]
+    jax.tree.map(lambda shape: jnp.zeros(shape), shapes, is_leaf=lambda one: isinstance(one, tuple))
+
+
+def dearest(program) -> Finding:
+    jax.clear_caches()
+    with harness.profile(sample_ms=0) as profile:
+        program()
+    return next(one for one in findings.findings(profile) if "outside jit" in one.text)
+
+
+@pytest.mark.parametrize(
+    ("program", "remedy"),
+    [
+        (one_line, findings._SIZED),
+        (distinct_values, findings._SIZE_GIVEN.format("`jnp.unique`")),
+        *(
+            pytest.param(program, remedy, marks=pytest.mark.nightly)
+            for program, remedy in (
+                (one_line_of_two_operations, findings._SIZED),
+                (two_lines, findings._SIZED),
+                (masked, findings._MASKED),
+            )
+        ),
+    ],
+)
+def test_a_loop_over_sizes_is_not_to_be_jitted(program, remedy):
+    assert dearest(program).remedy == f"Built again for other shapes, up to 7 at one call. {remedy}"
+
+
+@pytest.mark.nightly
+def test_the_weights_of_a_network_are_no_loop_over_sizes():
+    assert "other shapes" not in dearest(weights_of_a_network).remedy
+
+
+def g(x):
+    return jnp.sin(x) * 2
+
+
+def g_with_a_sum(x):
+    return jax.lax.psum(jnp.cos(x), "i")
+
+
+X = np.arange(4, dtype=np.float32)
+
+
+def mapped(function):
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("i")
+    outside = jax.sharding.PartitionSpec() if function is g_with_a_sum else spec
+    return jax.shard_map(function, mesh=mesh, in_specs=spec, out_specs=outside)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [g, *(pytest.param(one, marks=pytest.mark.nightly) for one in (jax.jit(g), g_with_a_sum))],
+    ids=["g", "jit(g)", "psum"],
+)
+def test_a_shard_map_outside_jit_is_to_be_jitted_itself(function):
+    f = mapped(function)
+    calls = 3
+
+    def several(f):
+        for _ in range(calls):
+            f(X)
+
+    found = dearest(lambda: several(f))
+    assert found.remedy == findings._JIT_SHARD_MAP
+    assert "of a shard_map outside jit" in found.text
+    # Followed: the same result, of one program.
+    with harness.profile(sample_ms=0) as profile:
+        several(jitted := jax.jit(f))
+    assert sum(built.compiles for built in profile.builds) == 1
+    assert np.array_equal(jitted(X), f(X))
