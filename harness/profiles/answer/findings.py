@@ -43,16 +43,14 @@ _SIZES = 5
 """Sizes of one axis at one call from which that is a loop over sizes, and no tree of arrays."""
 
 _SIZED = "Keep the sizes few (pad them), or compute there with NumPy: jit builds for each size too."
-_SIZE_GIVEN = (
-    "Give {} its size= (and fill_value=), or call it of NumPy: its result has few sizes then."
-)
+_SIZE_GIVEN = "Give {} size= and fill_value=, so that results have one size, or use NumPy's."
 _MASKED = "Take jnp.where(mask, x, 0) in place of x[mask], or NumPy: its size is that of x."
 
 _SHARD_MAP = ("HashablePartial.__call__", "jax/_src/util.py")
 """What JAX gives to jit, anew each time, for a shard_map outside jit, and each operation in it."""
 
 _JIT_SHARD_MAP = (
-    "Jit it: jax.jit(jax.shard_map(...)) is built once; to jit what is in it is not enough."
+    "Jit the shard_map, jax.jit(jax.shard_map(...)): to jit what is in it is not enough."
 )
 
 _OWN = "Make arrays with NumPy, or put the operations into one jitted function."
