@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable
 
 import psutil
 
@@ -36,14 +37,24 @@ def loaded_before() -> str:
 class Others:
     """The CPU time of everything but this process and those that it starts, from now on."""
 
-    def __init__(self) -> None:
-        self._began = time.monotonic(), _busy_s() - _own_s()
+    def __init__(self, own_s: Callable[[], float] | None = None) -> None:
+        """Begin; `own_s` returns the CPU time, in seconds, that is not of others."""
+        self._own_s = own_s or _own_s
+        self._began = time.monotonic(), _busy_s() - self._own_s()
 
     def cores(self) -> float:
         """Return how many cores others kept busy on average."""
         began, before_s = self._began
         spent_s = time.monotonic() - began
-        return max(_busy_s() - _own_s() - before_s, 0.0) / spent_s if spent_s else 0.0
+        return max(_busy_s() - self._own_s() - before_s, 0.0) / spent_s if spent_s else 0.0
+
+
+def process_s() -> float:
+    """Return the CPU time in seconds of this process and of those that it has waited for.
+
+    Cheap enough for a process that measures; to look for all descendants reads all of /proc.
+    """
+    return sum(os.times()[:4])
 
 
 def loaded_meanwhile(others: float) -> str:

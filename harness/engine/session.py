@@ -17,6 +17,7 @@ from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
 from harness.declare.transforms import NotApplicable
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases
+from harness.engine import machine_load
 from harness.engine.job import (
     REFERENCE,
     Bye,
@@ -140,6 +141,7 @@ class Session(ABC):
         self.timed_ns = 0.0
         self.started_at_ms = time.time_ns() // 1_000_000
         self.load_average = list(psutil.getloadavg())
+        self.others = machine_load.Others(machine_load.process_s)
         self.environment = to_raw(
             {
                 **job.surroundings,
@@ -219,6 +221,7 @@ class Session(ABC):
         """Return a record with everything in it that the job and the process know."""
         known: dict[str, Any] = {"environment": self.environment}
         known |= {"load_average": self.load_average, "started_at_ms": self.started_at_ms}
+        known |= {"others_cores": round(self.others.cores(), 3)}
         known |= {"code": self.code.entries(self.project, self.workload.depends_on)}
         known |= {"comparison": self.job.comparison}
         return Record(**{**self.job.base, "key": key, **known, **fields})
@@ -312,7 +315,9 @@ class PassSession(StagedSession):
         return {REFERENCE: CaseRun(self, None, self.reference), **super().runs()}
 
     def _visit(self, runs: dict[str, CaseRun]) -> None:
-        """Also count Python's calls, in the first process of a group: all would count the same.
+        """Also count Python's calls and hash the inputs, in the first process of a group.
+
+        All would find the same.
 
         And compile once more to see the inside of it, where that is asked for. Last, because it
         slows down what follows.
@@ -321,6 +326,7 @@ class PassSession(StagedSession):
         staged = [(run, run.measured) for run in runs.values() if run.ref]
         cases = [(run, case) for run, case in staged if isinstance(case, StagedCase)]
         for run, case in cases if self.job.process == 0 else ():
+            run.add("inputs", case.inputs)
             run.add("facts", case.count)
         if self.job.inside:
             from harness.stages.inside import open_up  # what no process needs to be ready

@@ -116,6 +116,8 @@ SCHEMA = (
     Field("status", TEXT, "", "`ok`, `failed`, `skipped`, `refused`"),
     Field("reason", TEXT, "", "why it is not `ok`, or what an `ok` row leaves out"),
     Field("fingerprint", TEXT, "", "hash of the optimised HLO without metadata"),
+    Field("inputs", TEXT, "", "digest of the values of its inputs; empty where not known"),
+    Field("code", TEXT, "", "digest of the code that its processes ran; empty where not known"),
     Field("effort", TEXT, "", "`quick`, `default`, `thorough`, `6x1`, …"),
     Field(
         *("protocol", TEXT, ""),
@@ -139,6 +141,20 @@ SCHEMA = (
         *("p90_samples", NUMBERS, "seconds"),
         "of `execute` and `dispatch`: what 90 % of the calls of each process do not exceed, in "
         "the order of `samples`; empty where not known",
+    ),
+    Field(
+        *("waiting_samples", NUMBERS, "seconds"),
+        "of `trace`, `lower` and `compile`: wall time beyond CPU time, the least over passes, in "
+        "the order of `samples`; below 0 where several threads computed; empty where not known",
+    ),
+    Field(
+        *("others_cores", NUMBERS, "cores"),
+        "how many cores others kept busy while each process measured, in the order of `samples`; "
+        "empty where not known",
+    ),
+    Field(
+        *("load_averages", NUMBERS, ""),
+        "the load average of the minute before each process, the same way",
     ),
     Field(
         *("processes", TEXTS, ""),

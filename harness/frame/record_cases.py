@@ -25,6 +25,7 @@ from harness.records.schema import (
     Record,
     StageSamples,
     apart,
+    digest,
     plain_axes,
 )
 from harness.sides.registry import REFERENCE
@@ -91,6 +92,7 @@ class CaseRecords:
     fingerprint_of: str = ""
     """The JSON text of the code that it is the program of."""
     program_changed: bool = False
+    inputs: str = ""
     entry_bytes: float = math.nan
     facts: Facts | None = None
     processes: dict[str, ProcessValues] = field(default_factory=dict)
@@ -120,6 +122,11 @@ class CaseRecords:
         text = "processes ran other code and are left out"
         return f"{len(others)} of {len(found)} {text}: {', '.join(names)}" if others else ""
 
+    def ran(self) -> str:
+        """Return a digest of all code that its processes ran; "" where one did not record it."""
+        ran = {one.code for one in self.processes.values() if one.status in _MEASURED}
+        return "" if not ran or "" in ran else _digest(frozenset(ran))
+
     def reasons(self, status: str) -> list[str]:
         """Return why processes of the case came to `status`."""
         return [one.reason for one in self.processes.values() if one.status == status]
@@ -131,6 +138,12 @@ def _differences(ran: str, last: str) -> tuple[str, ...]:
     if not ran or not last:
         return () if ran == last else (NOT_RECORDED,)
     return tuple(conflicts(msgspec.json.decode(ran), msgspec.json.decode(last)))
+
+
+@functools.cache
+def _digest(codes: frozenset[str]) -> str:
+    entries = {entry for text in codes for entry in msgspec.json.decode(text).items()}
+    return digest(*sorted(entries))
 
 
 def _text_of(code: Mapping[str, str]) -> str:
@@ -173,6 +186,7 @@ class Collector:
                 if case.fingerprint and code and not _differences(code, case.fingerprint_of):
                     case.program_changed = True
                 case.fingerprint, case.fingerprint_of = record.fingerprint, code
+            case.inputs = record.inputs or case.inputs
             case.entry_bytes = record.entry_bytes or case.entry_bytes
             if record.facts is not None and record.facts != case.facts:
                 case.facts = record.facts
@@ -204,6 +218,10 @@ class Collector:
         stages, reference = self.stages, record.reference_ns
         own = apart(record.protocol) in OWN_PROGRAM
         cpu_ns = dict[int, float]()
+        load = (
+            math.nan if record.others_cores is None else record.others_cores,
+            record.load_average[0] if record.load_average else math.nan,
+        )
         old = record.protocol != FIRST_CALL and record.comparison is None
         for stage, taken in record.stages.items():
             if old and stage in ALONE_STAGES:
@@ -220,6 +238,7 @@ class Collector:
             if samples:
                 by = reference.get(calibrated_by) or math.nan
                 numbers += elements(number, statistic(samples), by, taken)
+                numbers += waiting_ns(stage, taken), *load
             if taken.refused or taken.reason or not samples:
                 remarks += ((number, taken.refused or {}, taken.reason),)
         reason = "" if measured else sys.intern(record.reason)
@@ -230,8 +249,20 @@ class Collector:
         return ProcessValues(self._files, started_at, status, reason, *about, cpu_ns)
 
 
-WIDTH = 12
-"""How many elements one process gives for one stage."""
+WIDTH = 15
+"""How many numbers one process gives for one stage: :func:`elements`, the nanoseconds that it
+waited, how many cores others used, and the load average."""
+
+
+def waiting_ns(stage: str, taken: StageSamples) -> float:
+    """Return the wall time beyond CPU time of a stage, the least over passes; NaN if not known.
+
+    It is below 0 where several threads computed at once.
+    """
+    if stage_of(stage).clock != "cpu" or len(taken.cpu_ns) != len(taken.samples_ns):
+        return math.nan
+    each = zip(taken.samples_ns, taken.cpu_ns, strict=True)
+    return min((wall - cpu for wall, cpu in each), default=math.nan)
 
 
 def elements(number: int, value_ns: float, by_ns: float, taken: StageSamples) -> tuple[float, ...]:

@@ -37,6 +37,7 @@ def rows(found: Collector) -> pd.DataFrame:
     ]
     cases = sorted(counting, key=CaseRecords.order)
     left_out = [one.leave_other_code_out() for one in cases]
+    _share_inputs(cases)
     stages = sorted(found.stages, key=stage_order)
     width = len(stages)
     ranks = np.empty(width, np.int64)
@@ -81,8 +82,9 @@ def rows(found: Collector) -> pd.DataFrame:
         **{name: objects(one.text[name] for one in cases)[case] for name in DESCRIBED},
         **{
             name: objects(getattr(one, name) for one in cases)[case]
-            for name in ("effort", "protocol", "environment", "fingerprint")
+            for name in ("effort", "protocol", "environment", "fingerprint", "inputs")
         },
+        "code": objects(one.ran() for one in cases)[case],
         "entry_bytes": np.array([one.entry_bytes for one in cases], float)[case],
         "n_forked": np.array(
             [sum(p.forked for p in one.processes.values()) for one in cases], float
@@ -128,7 +130,13 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
     """
     order = np.argsort(row_of, kind="stable")
     flat, process_of = flat[order], process_of[order]
-    known_of_some = {"cpu_samples": flat[:, 11] / 1e9, "p90_samples": flat[:, 6] / 1e9}
+    known_of_some = {
+        "cpu_samples": flat[:, 11] / 1e9,
+        "p90_samples": flat[:, 6] / 1e9,
+        "waiting_samples": flat[:, 12] / 1e9,
+        "others_cores": flat[:, 13],
+        "load_averages": flat[:, 14],
+    }
     columns = {
         "value": flat[:, 1] / 1e9,
         "calibrated": flat[:, 1] / flat[:, 2],
@@ -183,19 +191,28 @@ def _own_clock(cases: Sequence[CaseRecords]) -> Iterator[tuple[int, int, list[st
     That is the number of the case that visits have, the stage's number, the processes, and the
     seconds of CPU time of each.
     """
+    for case, number in _own_program(cases):
+        taken = [one for one in case.processes.values() if one.cpu_ns]
+        for stage in {stage for one in taken for stage in one.cpu_ns}:
+            having = [one for one in taken if stage in one.cpu_ns]
+            yield number, stage, [p.name for p in having], [p.cpu_ns[stage] / 1e9 for p in having]
+
+
+def _own_program(cases: Sequence[CaseRecords]) -> list[tuple[CaseRecords, int]]:
+    """Return cases of processes that take `compute`, with the number of the case of visits."""
 
     def known(case: CaseRecords) -> tuple[str, ...]:
         return (*case.text.values(), repr(case.axes))
 
     visited = {known(case): number for number, case in enumerate(cases) if not case.apart}
-    for case in cases:
-        number = visited.get(known(case)) if case.apart in OWN_PROGRAM else None
-        if number is None:
-            continue
-        taken = [one for one in case.processes.values() if one.cpu_ns]
-        for stage in {stage for one in taken for stage in one.cpu_ns}:
-            having = [one for one in taken if stage in one.cpu_ns]
-            yield number, stage, [p.name for p in having], [p.cpu_ns[stage] / 1e9 for p in having]
+    own = [case for case in cases if case.apart in OWN_PROGRAM]
+    return [(case, visited[known(case)]) for case in own if known(case) in visited]
+
+
+def _share_inputs(cases: Sequence[CaseRecords]) -> None:
+    """Let what was found out of a case's inputs hold in all of its processes."""
+    for case, number in _own_program(cases):
+        case.inputs = cases[number].inputs
 
 
 def _outcome(case: CaseRecords, valued: int, remarks: list[Remark], note: str) -> tuple[str, str]:

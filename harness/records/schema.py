@@ -182,6 +182,12 @@ class Record(msgspec.Struct, omit_defaults=True):
     nothing."""
     load_average: list[float] = msgspec.field(default_factory=list)
     """1, 5 and 15 minutes, read when the process began."""
+    others_cores: float | None = None
+    """How many cores everything but this process kept busy, on average since it began to measure;
+    None in old records."""
+    inputs: str = ""
+    """Digest of the values of the inputs; "" in old records, and where the program calls back to
+    the host, so that its inputs do not determine what it does."""
     worker: str = ""
     """The name of the Dask worker that measured it, for a sweep on the workers of a scheduler."""
     stderr: list[str] = msgspec.field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import inspect
 import weakref
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import jax
+import numpy as np
 
 from harness.declare import inputs, jitted, transforms
 from harness.declare.jitted import Jitted
@@ -24,6 +26,7 @@ from harness.declare.workload import (
 from harness.stages import own_options
 
 if TYPE_CHECKING:
+    from harness.program.facts import Facts
     from harness.targets.topologies import Topology
 
 CPU_IS_IEEE = "XLA:CPU multiplies float32 in IEEE whatever is asked for"
@@ -146,6 +149,27 @@ def _put(leaf: Any, abstract: Any) -> Any:
         return leaf
     wanted = abstract.sharding if isinstance(abstract, jax.ShapeDtypeStruct) else None
     return jax.device_put(leaf, wanted)
+
+
+def inputs_digest(prepared: Prepared, facts: Facts) -> str:
+    """Return a digest of the values that a program gets; "" where they do not determine its work.
+
+    That is where it calls back to the host.
+    """
+    if any("callback" in target for target in facts.custom_call_targets):
+        return ""
+    digest = hashlib.sha256()
+    for path, leaf in inputs.leaves_with_paths(prepared.data(None)):
+        if isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.extended):
+            leaf = jax.random.key_data(leaf)
+        digest.update(jax.tree_util.keystr(path).encode())
+        if inputs.is_array(leaf):
+            values = np.ascontiguousarray(leaf)
+            digest.update(f"{values.dtype}{values.shape}".encode())
+            digest.update(values.reshape(-1).view(np.uint8).data)
+        else:
+            digest.update(repr(leaf).encode())
+    return digest.hexdigest()[:16]
 
 
 def nbytes(tree: Any) -> int:

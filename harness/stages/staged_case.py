@@ -21,7 +21,7 @@ from harness.records.schema import StageSamples
 from harness.stages import artefact, compute, injection, reference
 from harness.stages.build import Build, count_calls
 from harness.stages.passes import OTHER_PROGRAM, Pass, take_pass
-from harness.stages.prepared import Prepared, prepare
+from harness.stages.prepared import Prepared, inputs_digest, prepare
 from harness.stages.registry import STAGES, names
 from harness.stages.scenarios.cache_state import switched_off
 from harness.stages.scenarios.registry import SCENARIOS
@@ -98,6 +98,13 @@ class StagedCase:
         self._keep(taken)
         self.passes += 1
         return timed_ns + taken.timed_ns
+
+    def inputs(self, announce: Callable[[str], None]) -> str | None:
+        """Return a digest of the values that the program gets; None where nothing runs."""
+        if self.facts is None or self.prepared is None or self.topology is not None:
+            return None
+        announce("inputs")
+        return inputs_digest(self.prepared, self.facts)
 
     def count(self, announce: Callable[[str], None]) -> Facts | None:
         """Return the facts with Python's calls, from a pass of its own; None if there are none.
