@@ -93,9 +93,10 @@ def compare(
     Verdicts:
       slower, faster  hardly chance (p is corrected for the rows of the stage), and at least the
                       smallest change that counts
-      same            less than what counts, and surely less than twice that
-      unsure          neither: the reason says what is lacking. A time that changed while the
-                      program, the versions and the flags are the same is the machine's doing
+      same            less than what counts, and surely less than twice that; or proven: code or
+                      program, inputs, versions and flags are equal, and the machine did the rest
+      unsure          neither: the reason says what is lacking. Times that were measured under
+                      unlike loads of the machine decide nothing: --live measures both in turns
       broken          healthy in A; fails in B, or its file cannot be imported there
       more, less      a benchmark in another unit than seconds: one value a side, by at least 10 %
       incomparable    one side only, another version of the workload, failed, skipped, no samples;
@@ -245,6 +246,7 @@ def _page(
     yield Heading(summary.summary_text(comparison.frame))
     yield summary.heading(comparison)
     yield from environment_lines(comparison.frame)
+    yield from summary.warning_lines(comparison)
     yield from map(Heading, summary.stage_lines(comparison.frame))
     overview = summary.overview(comparison.frame)
     if len(overview):

@@ -47,21 +47,34 @@ def proof(a: Row, b: Row) -> Proof | None:
     Those of another JAX take other times as well, so that they must differ by the smallest change
     that counts in the stage, as its time must; so must all where the project says what counts.
     """
-    counted = _counted(a)
+    return _proof(a, b, a["stage"])
+
+
+def _proof(a: Row, b: Row, stage: str) -> Proof | None:
+    counted = _counted(stage)
     if not counted or _minor(a["python"]) != _minor(b["python"]) or _lacking(a, b, counted):
         return None
     before, after = a[counted], b[counted]
     if abs(after - before) < LEAST_CALLS:
         return None
     versions = [f"{name} {a[name]}{ARROW}{b[name]}" for name in VERSIONS if a[name] != b[name]]
-    least = effect(a["stage"]) if versions else thresholds.get(a["stage"], LEAST_SHARE)
+    least = effect(stage) if versions else thresholds.get(stage, LEAST_SHARE)
     share = after / before - 1 if before else math.inf
     ratio = 1 + max(least, LEAST_SHARE)
     if 1 / ratio < 1 + share < ratio:
         return None
     change = f"{before:,.0f}{ARROW}{after:,.0f} Python calls"
     text = "; ".join((f"proven by counts: {change} ({100 * share:+.1f} %)", *versions))
-    return Proof(a["stage"], after > before, change, text, "environment" if versions else "")
+    return Proof(stage, after > before, change, text, "environment" if versions else "")
+
+
+def same(a: Row, b: Row) -> bool:
+    """Tell whether both sides counted Python's calls in all stages, and none proves a change."""
+    return all(
+        not _lacking(a, b, stage.counted) and _proof(a, b, name) is None
+        for name, stage in STAGES.items()
+        if stage.counted
+    )
 
 
 def unknown(a: Row, b: Row) -> str:
@@ -69,7 +82,7 @@ def unknown(a: Row, b: Row) -> str:
 
     "" where they can, and where the stage has none.
     """
-    counted = _counted(a)
+    counted = _counted(a["stage"])
     if counted and _minor(a["python"]) != _minor(b["python"]):
         return f"Python {a['python']}{ARROW}{b['python']}, which counts differently"
     lacking = _lacking(a, b, counted) if counted else []
@@ -78,9 +91,9 @@ def unknown(a: Row, b: Row) -> str:
     return f"no calls counted in {' and '.join(lacking)}: measure again with this harness"
 
 
-def _counted(row: Row) -> str:
-    """Return the column of the calls in the stage of a row; "" where none are counted."""
-    return STAGES[row["stage"]].counted if row["stage"] in STAGES else ""
+def _counted(stage: str) -> str:
+    """Return the column of the calls in a stage; "" where none are counted."""
+    return STAGES[stage].counted if stage in STAGES else ""
 
 
 def _lacking(a: Row, b: Row, counted: str) -> list[str]:

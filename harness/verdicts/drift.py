@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.frame.differences import sections
 from harness.frame.frame import axes_key
 from harness.stages.registry import STAGES, calibrated_by
 from harness.stages.stage import LOOP
@@ -20,6 +18,10 @@ from harness.verdicts.statistics import Floats, medians
 OTHERS, BY_LOOP, RAW, INTERLEAVED = "others", "loop", "raw", "interleaved"
 """What ratios are of: seconds without what the other cases of each process share, or without what
 its plain Python loop shows; seconds as measured; and those of processes that took turns."""
+
+WALL, CALLS = "wall", "calls"
+"""What else ratios are of, where it decided: wall time, where CPU time is the rule; and what 90 %
+of calls do not exceed."""
 
 LEAST_OTHERS = 3
 """Other workloads in a process; what fewer share may be their own."""
@@ -31,26 +33,6 @@ _PROCESSES = (
     *("machine", *(name for name in CASE if name != "stage"), "version"),
     *("started_at", "effort", "n_processes"),
 )
-_CACHE_FLAGS = ("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COMPILATION_CACHE")
-"""Flags that scenarios set; they change nothing in a program."""
-
-
-def share_runtime(a: Row, b: Row) -> bool:
-    """Tell whether nothing that builds and runs programs is known to differ between two rows."""
-    shared = ("jax", "jaxlib", "python", "machine", "target", "scenario")
-    before, after = a["environment"], b["environment"]
-    return all(a[name] == b[name] for name in shared) and (
-        before == after or _compiling(before) == _compiling(after)
-    )
-
-
-@lru_cache(maxsize=1024)
-def _compiling(text: str | None) -> tuple[Any, ...]:
-    """Return the parts of an environment that decide how programs are compiled."""
-    said = sections(text)
-    flags = said.get("flags", {})
-    kept = {name: flags[name] for name in flags if not name.startswith(_CACHE_FLAGS)}
-    return kept, said.get("plugins"), said[""].get("x64")
 
 
 class Seconds(NamedTuple):

@@ -113,6 +113,7 @@ def _process(record: Record, stage: str) -> str:
         f"CPU {seconds_text(min(taken.cpu_ns) / 1e9)}" if taken.cpu_ns else "",
         f"loop {seconds_text(loop / 1e9)}" if loop else "",
         f"load {record.load_average[0]:.2f}" if record.load_average else "",
+        "" if record.others_cores is None else f"others {record.others_cores:.1f} cores",
         f"{host.get('affinity', '?')} cores of {host['cpu']}" if host.get("cpu") else "",
         f"program {record.fingerprint[:8]}" if record.fingerprint else "",
         ("least of " if stage in registry.OF_CALLS else "median of ")

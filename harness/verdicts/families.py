@@ -12,7 +12,9 @@ import numpy as np
 
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.verdicts import drift, statistics
+from harness.verdicts.loads import ArmLoads, Load, unlike
 from harness.verdicts.pairs import Row
+from harness.verdicts.proof import Equal, share_runtime
 from harness.verdicts.statistics import Bools, Floats
 
 LEAST_CASES = 3
@@ -49,10 +51,20 @@ class Family:
     interleaved: bool
     loops: drift.Loops
     """None where seconds are compared as measured: of unlike machines."""
+    equal: Sequence[Equal]
+    """What proves of each row that nothing which determines it differs."""
+    met: ArmLoads | None = None
+    """How busy the machine was; None where that is no matter, because processes took turns."""
 
     def __post_init__(self) -> None:
         pairs = [drift.seconds(a, b) for a, b in self.pairs]
         taken = [[pair[side] for pair in pairs] for side in (0, 1)]
+        self.loads = self._loads(taken)
+        """What both sides of each row met; None where that is no matter."""
+        self.unlike = [one if one and unlike(*one) else None for one in self.loads]
+        """The same where the clock of one side met another machine than that of the other."""
+        self.open = np.array([one is not Equal.CODE for one in self.equal])
+        """Which rows something that determines them may differ in."""
         a, b = (_padded([one.values for one in of_arm]) for of_arm in taken)
         self.paired = self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
         """Whether processes of both arms took turns, and none is missing."""
@@ -63,6 +75,21 @@ class Family:
         """By basis, that of each row: where a row's processes do not know what is to be divided
         out, it stays as measured."""
         self._divide(self.loops, taken)
+
+    def _loads(
+        self, taken: Sequence[Sequence[drift.Seconds]]
+    ) -> Sequence[tuple[Load, Load] | None]:
+        if self.met is None:
+            return [None] * len(self.pairs)
+        return [
+            (self.met.of(a, 0, one.processes), self.met.of(b, 1, other.processes))
+            for (a, b), one, other in zip(self.pairs, *taken, strict=True)
+        ]
+
+    @property
+    def some_unlike(self) -> tuple[Load, Load] | None:
+        """The unlike loads of the first row that has such; None where none has."""
+        return next(filter(None, self.unlike), None)
 
     def _divide(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
         """Add what is left when the machine's drift is divided out, in order of their scatter."""
@@ -77,7 +104,7 @@ class Family:
             every = [*found[0], *found[1]]
             if all(map(len, every)) and drift.are_times(*every):
                 self._add(drift.BY_LOOP, *map(_padded, found))
-        if all(itertools.starmap(drift.share_runtime, self.pairs)):
+        if all(itertools.starmap(share_runtime, self.pairs)):
             level = drift.levels(a, b)
             others = [drift.of_others(rows, own, logs - level) for rows, own, logs in arms]
             if others[0] is not None and others[1] is not None:
@@ -115,49 +142,59 @@ class Family:
         return next(name for name in self.candidates if name != drift.OTHERS)
 
     def units(self) -> tuple[Floats, Floats]:
-        """Return one value per process and arm: the median of value / level over its cases.
+        """Return one value per process and arm: the median of value / level over its open cases.
 
         Processes stand in the order in which they were started, so the k-th is that of each
         workload's k-th process where processes are of one workload.
         """
-        a, b = self.candidates[self.whole_basis]
+        a, b = self._of_open()
         level = drift.levels(a, b)
         return statistics.medians(a - level), statistics.medians(b - level)
 
+    def _of_open(self) -> tuple[Floats, Floats]:
+        a, b = self.candidates[self.whole_basis]
+        return a[self.open], b[self.open]
+
     def moved(self, share: float) -> Whole:
-        """Return what all rows did together: of fewer than three, or of few processes, nothing.
+        """Return what all open rows did together: of fewer than three, or few processes, nothing.
 
         Of each process the median over its cases counts, or the mean where that shows less: one
         case that is five times slower moves the mean, cases that move in both directions may move
         the median, and neither is the stage.
         """
-        a, b = self.units()
-        if len(self.pairs) < LEAST_CASES or min(map(len, (a, b))) < LEAST_PROCESSES:
+        n_open = int(self.open.sum())
+        if n_open < LEAST_CASES:
             return Whole()
-        both = self.candidates[self.whole_basis]
+        a, b = self.units()
+        if min(map(len, (a, b))) < LEAST_PROCESSES:
+            return Whole()
+        both = self._of_open()
         means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
         one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
         found = statistics.estimates(one, other, self.paired, share)
         least = int(np.argmin(np.abs(np.log(found.ratio))))
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.
-        effect = float(np.median(self.effects)) * (1 if self.interleaved else 2)
-        ratio, half = float(found.ratio[least]), len(self.pairs) // 2
-        if 2 * half == len(self.pairs) and max(ratio, 1 / ratio) >= 1 + effect:
+        effect = float(np.median(self.effects[self.open])) * (1 if self.interleaved else 2)
+        ratio, half = float(found.ratio[least]), n_open // 2
+        if 2 * half == n_open and max(ratio, 1 / ratio) >= 1 + effect:
             # Half of the cases are not most of them.
             cases = np.sort(np.nanmean(both[1], axis=1) - np.nanmean(both[0], axis=1))
             low, high = np.exp(cases[half - 1 : half + 1]).tolist()
             near = max(1.0, low) if ratio > 1 else min(1.0, high)
             ratio = near if max(near, 1 / near) < 1 + effect else ratio
-        return Whole(ratio, float(found.p[least]), len(self.pairs), effect)
+        return Whole(ratio, float(found.p[least]), n_open, effect)
 
     def slow_processes(self) -> tuple[Bools, Bools]:
         """Return which processes of both arms are slower than the others in most cases."""
+        nothing = np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        if self.open.sum() < LEAST_CASES:
+            return nothing
         a, b = self.units()
         both = np.concatenate([a, b])
         both = both[~np.isnan(both)]
-        if len(self.pairs) < LEAST_CASES or len(both) < 2 * LEAST_PROCESSES:
-            return np.zeros(0, np.bool_), np.zeros(0, np.bool_)
+        if len(both) < 2 * LEAST_PROCESSES:
+            return nothing
         spread = 1.4826 * float(np.median(np.abs(both - np.median(both))))
         least = max(math.log1p(SLOW), math.log1p(2 * float(np.median(self.effects))), 3.5 * spread)
         usual = float(np.median(both))
@@ -170,12 +207,41 @@ class Family:
         one, other = (_padded([pair[side] for pair in known]) for side in (0, 1))
         return one, other
 
+    def wall(self) -> tuple[Floats, Floats]:
+        """Return the wall time of the processes of each side, as logarithms."""
+        one, other = (_padded([pair[side]["samples"] for pair in self.pairs]) for side in (0, 1))
+        return one, other
+
+    def expected_waiting(self) -> list[float]:
+        """Return how many seconds the load makes a process wait; 0 where it is like, and low.
+
+        Where as many processes want a core as the load average says, each waits about as often as
+        long as it computes.
+        """
+        expected = []
+        for at, met in enumerate(self.loads):
+            matters = met and (self.unlike[at] or any(one.is_full for one in met))
+            most = max(one.waiting_per_second for one in met) if met and matters else 0.0
+            sides = (side[at] for side in next(iter(self.candidates.values())))
+            expected.append(most * max(math.exp(np.nanmean(side)) for side in sides))
+        return expected
+
+    def waiting(self) -> tuple[Floats, Floats]:
+        """Return the wall time beyond CPU time of each side's processes, seconds; NaN: none."""
+        found = [[row.get("waiting_samples") or () for row in pair] for pair in self.pairs]
+        one, other = (_table([pair[side] for pair in found]) for side in (0, 1))
+        return one, other
+
 
 def _padded(rows: Sequence[Sequence[float]]) -> Floats:
     """Return logarithms, a row each, with NaN behind those of fewer processes."""
+    return np.log(_table(rows))
+
+
+def _table(rows: Sequence[Sequence[float]]) -> Floats:
     table = np.full((len(rows), max(map(len, rows), default=0)), np.nan)
     for at, row in enumerate(rows):
-        table[at, : len(row)] = np.log(row)
+        table[at, : len(row)] = row
     return table
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from harness.frame.differences import ARROW
 from harness.frame.frame import axis_column, with_axes
-from harness.verdicts import rules, statistics
+from harness.verdicts import drift, rules, statistics
 from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
+from harness.verdicts.loads import ArmLoads
 from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken, pair
+from harness.verdicts.proof import Equal, equal
+from harness.verdicts.statistics import Floats
 
 COLUMNS = (
     *("machine", "workload", "version"),
@@ -79,9 +83,11 @@ def compare_arms(
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `unit`, `verdict`
         (`same`, `faster`, `slower`, `unsure`, `incomparable`, `broken`; `more` and `less` of a
-        benchmark in another unit than seconds), `reason`, `cause` (`program`,
-        `environment`, `calls`, `processes` or ""), `basis` (what the ratio is of: seconds without
-        what the `others` of each process or its `loop` share, `raw` or `interleaved`; "" where
+        benchmark in another unit than seconds), `reason`, `cause` (`program`, `environment`,
+        `calls`, `processes`, `waiting`, `load` where the clock of each side met another load,
+        `machine` where it differs and nothing else does, or ""), `basis` (what the ratio is of:
+        seconds without what the `others` of each process or its `loop` share, `raw` or
+        `interleaved`; `wall` time, or the slowest tenth of `calls`, where these decided; "" where
         nothing was compared), `fingerprint_a`, `fingerprint_b`; `also_differs`, what else differs
         from A to B (commit, effort, versions, flags, host), besides `on`; `stage_verdict` and
         `stage_reason`, of all rows of the stage together. Float64, NaN where not known: `a_s`,
@@ -131,12 +137,13 @@ def verdicts_on(
         else:
             key = tuple(found[number][name] for name in _FAMILY)
             members.setdefault(key, []).append(number)
-    loops = Loops(pairs)
+    loops, met = Loops(pairs), None if interleaved else ArmLoads(pairs)
     families = []
     for numbers in members.values():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
-        families.append(Family(rows, numbers, effects, interleaved, loops))
+        same = [equal(a, b) for a, b in rows]
+        families.append(Family(rows, numbers, effects, interleaved, loops, same, met))
     for family, whole in zip(families, _wholes(families, share), strict=True):
         for number, decided in zip(family.numbers, _rows(family, whole, share), strict=True):
             found[number] |= decided
@@ -165,13 +172,13 @@ def _wholes(families: Sequence[Family], share: float) -> list[tuple[rules.Decisi
     adjusted = statistics.adjust(p, statistics.counting(ratio, effect))
     tested = int(np.count_nonzero(~np.isnan(p)))
     decided = [
-        rules.decide_whole(one, float(at), tested, family.pairs)
+        rules.decide_whole(one, float(at), tested, family.pairs, family.some_unlike)
         for one, at, family in zip(moved, adjusted, families, strict=True)
     ]
     slow = {
         number: family.slow_processes()
         for number, family in enumerate(families)
-        if decided[number].verdict in (rules.SAME, rules.UNSURE)
+        if decided[number].verdict in (rules.SAME, rules.UNSURE) and not family.some_unlike
     }
     for side in (0, 1):
         more = more_slow_processes(slow, side)
@@ -194,34 +201,86 @@ def _rows(
     a, b = family.candidates[basis]
     numbers = statistics.estimates(a, b, family.paired, share)
     pairs = family.pairs
-    callable_ = np.array([moved or rules.can_be_called(*pair) for pair in pairs])
+    same = [Equal.NOTHING if moved and one is Equal.PROGRAM else one for one in family.equal]
+    about = list(zip(pairs, same, family.unlike, strict=True))
+    callable_ = np.array(
+        [
+            one is Equal.NOTHING and met is None and (moved or rules.can_be_called(*pair))
+            for pair, one, met in about
+        ]
+    )
     counts = statistics.counting(numbers.ratio, family.effects)
     adjusted = statistics.adjust(np.where(callable_, numbers.p, np.nan), counts)
     tested = int(np.count_nonzero(~np.isnan(adjusted)))
-    calls = statistics.estimates(*family.calls(), family.paired, share)
-    others = statistics.counting(calls.ratio, np.full(len(pairs), rules.CALLS_EFFECT))
-    calls_adjusted = np.where(others, statistics.adjust(calls.p, others), np.nan)
-    of_calls = int(np.count_nonzero(~np.isnan(calls.p)))
+    calls, (calls_adjusted, of_calls) = _Judged.of_calls(family, share)
+    wall, (waiting, of_waiting) = _Judged.of_wall(family, share)
     n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in (a, b))
-    inner = numbers.equivalence_low, numbers.equivalence_high
+    inner = numbers.low, numbers.high
     columns = (n_a, n_b, numbers.ratio, *inner, numbers.p, adjusted, family.effects, counts)
     table = zip(*(column.tolist() for column in columns), [tested] * len(pairs), strict=True)
-    for at, ((one, other), found) in enumerate(zip(pairs, table, strict=True)):
-        evidence = rules.RowEvidence(*found)
-        row = rules.decide(evidence, one, other, decision)
-        row = rules.decide_calls(row, float(calls.ratio[at]), float(calls_adjusted[at]), of_calls)
+    clock = _Judged((a, b), numbers, family.bases[basis].tolist())
+    for at, (((one, other), is_same, met), found) in enumerate(zip(about, table, strict=True)):
+        row = rules.decide(rules.RowEvidence(*found), one, other, decision, is_same, met)
+        judged = clock
+        if is_same is Equal.NOTHING and met is None:
+            ratio = float(calls.numbers.ratio[at])
+            row = rules.decide_calls(row, ratio, float(calls_adjusted[at]), of_calls)
+            judged = calls if row.cause == "calls" else judged
+        row = rules.decide_waiting(row, waiting[at], one["stage"], family.loads[at], of_waiting)
+        judged = wall if row.cause == "waiting" else judged
         yield {
             **row._asdict(),
-            **{name: getattr(numbers, name)[at] for name in ("ratio", "low", "high", "p")},
-            "a_s": math.exp(np.nanmean(a[at])),
-            "b_s": math.exp(np.nanmean(b[at])),
+            **judged.row(at),
             "p_adjusted": adjusted[at],
             "effect": family.effects[at],
-            "basis": family.bases[basis][at],
             "stage_verdict": decision.verdict,
             "stage_ratio": whole_ratio,
             "stage_reason": decision.reason,
         }
+
+
+class _Judged(NamedTuple):
+    """What rows are judged by: the seconds of both sides, as logarithms, and what comes of them."""
+
+    sides: tuple[Floats, Floats]
+    numbers: statistics.Estimates
+    basis: Sequence[str]
+
+    def row(self, at: int) -> dict[str, Any]:
+        """Return the columns of a row that show it."""
+        names = ("ratio", "low", "high", "p")
+        seconds = (math.exp(np.nanmean(side[at])) for side in self.sides)
+        return {
+            **{name: getattr(self.numbers, name)[at] for name in names},
+            **dict(zip(("a_s", "b_s"), seconds, strict=True)),
+            "basis": self.basis[at],
+        }
+
+    @classmethod
+    def of_calls(cls, family: Family, share: float) -> tuple[_Judged, tuple[Floats, int]]:
+        """Return what 90 % of calls do not exceed; p corrected for the rows, and how many."""
+        sides = family.calls()
+        numbers = statistics.estimates(*sides, family.paired, share)
+        counts = statistics.counting(numbers.ratio, np.full(len(family.pairs), rules.CALLS_EFFECT))
+        adjusted = np.where(counts, statistics.adjust(numbers.p, counts), np.nan)
+        judged = cls(sides, numbers, [drift.CALLS] * len(family.pairs))
+        return judged, (adjusted, int(np.count_nonzero(~np.isnan(numbers.p))))
+
+    @classmethod
+    def of_wall(
+        cls, family: Family, share: float
+    ) -> tuple[_Judged, tuple[list[rules.Waiting], int]]:
+        """Return the wall time, what waiting each row has in it, and how many were judged."""
+        sides = family.wall()
+        numbers = statistics.estimates(*sides, family.paired, share)
+        rise, p = statistics.rises(*family.waiting(), family.paired, share)
+        usual = np.exp(np.nanmean(sides[0], axis=1))
+        counts = np.abs(rise) >= np.maximum(rules.WAITING_S, family.effects * usual)
+        adjusted = np.nan_to_num(statistics.adjust(p, counts), nan=1.0)
+        columns = rise.tolist(), adjusted.tolist(), counts.tolist(), family.expected_waiting()
+        waiting = list(itertools.starmap(rules.Waiting, zip(*columns, strict=True)))
+        judged = cls(sides, numbers, [drift.WALL] * len(family.pairs))
+        return judged, (waiting, int(np.count_nonzero(~np.isnan(p))))
 
 
 def _joined(pair: Pair, name: str) -> str:

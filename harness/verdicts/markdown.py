@@ -34,6 +34,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
+    above += [escaped(line) for line in summary.warning_lines(comparison)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):
         above.append("\n".join([first, "", *(f"- {escaped(one.strip())}" for one in rest)]))

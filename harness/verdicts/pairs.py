@@ -33,7 +33,10 @@ NEEDED = (
 LABEL = "index"
 """What the label of a row in its frame is called in a row of a pair."""
 
-_LATER = ("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol")
+_LATER = (
+    *("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol"),
+    *("waiting_samples", "others_cores", "load_averages", "inputs", "code"),
+)
 """Columns that are used where a frame has them."""
 
 _Rows = dict[tuple[str, ...], Row]

@@ -19,14 +19,19 @@ from harness.frame.differences import (
     row_difference,
 )
 from harness.frame.ratios import LEAST_PROCESSES
-from harness.records.units import counted, value_text
+from harness.records.units import counted, seconds_text, value_text
 from harness.stages.registry import effect, stage_of
-from harness.verdicts import counts
-from harness.verdicts.drift import are_times, share_runtime
+from harness.verdicts import counts, loads
+from harness.verdicts.drift import are_times
+from harness.verdicts.loads import Load
+from harness.verdicts.proof import Equal, share_runtime
 
 if TYPE_CHECKING:
     from harness.verdicts.families import Whole
     from harness.verdicts.pairs import Row
+
+Met = tuple[Load, Load] | None
+"""The loads of both sides, where they matter."""
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
 BROKEN = "broken"
@@ -43,7 +48,16 @@ ALPHA = 0.05
 """The share of rows called faster or slower that may be so by chance, in each stage."""
 
 SAME_WITHIN = 2.0
-"""Times the effect that counts: what the 90 % interval of `same` must exclude."""
+"""Times the effect that counts: within it the 95 % interval of `same` lies."""
+
+WAITING_S = 0.005
+"""The least by which waiting rises that counts; and by the effect of the stage, as a share."""
+
+MACHINE = "machine"
+"""The cause of what the clock said although nothing that determines it differs."""
+
+LOAD = "load"
+"""The cause of `unsure` where the clock of each side met another machine."""
 
 CALLS_EFFECT = 1.0
 """What 90 % of calls do not exceed must be twice as long, or half, to be another mode."""
@@ -155,7 +169,7 @@ class RowEvidence(NamedTuple):
     ratio: float
     low: float
     high: float
-    """The 90 % interval."""
+    """The 95 % interval, which is shown."""
     p: float
     p_adjusted: float
     """NaN where the row cannot be called: see :func:`can_be_called`."""
@@ -172,8 +186,22 @@ class Decision(NamedTuple):
     verdict: str
     reason: str
     cause: str = ""
-    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only), or ""
-    where none is known to be."""
+    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only),
+    `waiting` (wall time beyond CPU time), :data:`MACHINE`, :data:`LOAD`, or "" where none is known
+    to be."""
+
+
+class Waiting(NamedTuple):
+    """What wall time beyond CPU time did from one row to the other."""
+
+    rise_s: float
+    """Below 0 for a fall; 0 where its own scatter hides it."""
+    p: float
+    """Corrected for the number of rows."""
+    counts: bool
+    """It rose or fell by enough."""
+    expected_s: float
+    """What the load on this machine makes a process wait; 0 where that is like, and low."""
 
 
 def can_be_called(a: Row, b: Row) -> bool:
@@ -186,9 +214,20 @@ def can_be_called(a: Row, b: Row) -> bool:
     return not (ran and share_runtime(a, b))
 
 
-def decide(evidence: RowEvidence, a: Row, b: Row, whole: Decision) -> Decision:
-    """Return the verdict on a pair of rows; `whole` is that on all rows of the stage together."""
-    decision = _with_counts(_by_numbers(evidence), counts.proof(a, b))
+def decide(
+    evidence: RowEvidence, a: Row, b: Row, whole: Decision, equal: Equal, met: Met = None
+) -> Decision:
+    """Return the verdict on a pair of rows.
+
+    `whole` is that on all rows of the stage together, `equal` what proves that nothing differs,
+    and `met` the loads of both sides where they are unlike.
+    """
+    if equal is not Equal.NOTHING:
+        return _proven(evidence, equal)
+    by_clock = _by_numbers(evidence) if met is None else _by_no_clock(*met)
+    decision = _with_counts(by_clock, counts.proof(a, b))
+    if decision.cause == LOAD:
+        return decision
     verdict, reason, _ = decision
     program = program_of(a, b)
     called = verdict in (FASTER, SLOWER)
@@ -199,10 +238,6 @@ def decide(evidence: RowEvidence, a: Row, b: Row, whole: Decision) -> Decision:
         reason = reason if called else change_text(evidence.ratio)
         reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
         decision = Decision(verdict if called else UNSURE, reason, "environment")
-    elif excused and verdict == UNSURE:
-        interval = f"the 90 % interval {evidence.low:.3g} to {evidence.high:.3g}"
-        text = f"the program and what runs it are the same, and the clock agrees: {interval}"
-        decision = Decision(SAME, text)
     elif program == "differs":
         if verdict != SAME:
             reason += f"; program: {facts_difference(a, b) or 'no total differs'}"
@@ -217,21 +252,65 @@ def decide(evidence: RowEvidence, a: Row, b: Row, whole: Decision) -> Decision:
     return decision
 
 
+def _proven(evidence: RowEvidence, equal: Equal) -> Decision:
+    """Return `same`, and by how much the machine differed where the clock did."""
+    if not evidence.counts:
+        return Decision(SAME, equal.value)
+    return Decision(SAME, f"{equal.value}; {machine_text(evidence.ratio)}", MACHINE)
+
+
+def machine_text(ratio: float, at_most: str = "") -> str:
+    """Return what the clock said although nothing differs, in words."""
+    return f"the machine differed by {at_most}{percent(max(ratio, 1 / ratio) - 1)}"
+
+
+def _by_no_clock(a: Load, b: Load) -> Decision:
+    return Decision(UNSURE, f"measured under unlike loads: {loads.text(a, b)}; {loads.TURNS}", LOAD)
+
+
+def decide_waiting(
+    decision: Decision, waiting: Waiting, stage: str, met: Met, rows: int
+) -> Decision:
+    """Return the verdict on a row of which wall time beyond CPU time rose or fell.
+
+    `decision` is what its CPU time says, `met` the loads of both sides; `rows` were judged
+    together.
+    """
+    called = waiting.counts and waiting.p <= ALPHA
+    if not called or decision.verdict in (SLOWER, FASTER):
+        return decision
+    more, rose = abs(waiting.rise_s), waiting.rise_s > 0
+    change = f"{seconds_text(more)} {'more' if rose else 'less'}"
+    what = f"waits {change} in {stage} (wall time beyond CPU time)"
+    if more <= waiting.expected_s:
+        why = f"{loads.text(*met)}; {loads.TURNS}" if met else loads.TURNS
+        return Decision(UNSURE, f"{what}, which the load of the machine can do: {why}", LOAD)
+    text = f"{what}, p = {waiting.p:.2g} among {counted(rows, 'row')}; CPU time: {decision.reason}"
+    return Decision(SLOWER if rose else FASTER, text, "waiting")
+
+
 NOTHING_DIFFERS = "nothing that is recorded differs: the machine, or a build of the same version"
 
 
 def decide_whole(
-    moved: Whole, p_adjusted: float, families: int, rows: Sequence[tuple[Row, Row]]
+    moved: Whole,
+    p_adjusted: float,
+    families: int,
+    rows: Sequence[tuple[Row, Row]],
+    met: Met = None,
 ) -> Decision:
     """Return the verdict on all rows of a stage together; "" where there is none.
 
     `p_adjusted` is corrected for the number of `families`, which are the stages that were judged.
+    `met` are the loads of both sides where they are unlike.
     """
     if math.isnan(moved.p):
         return Decision("", "")
     enough = max(moved.ratio, 1 / moved.ratio) >= 1 + moved.effect
     said = f"{change_text(moved.ratio)} in most of {moved.cases} cases"
     chance = f"p = {p_adjusted:.2g} among {counted(families, 'stage')}"
+    if enough and met is not None:
+        return _by_no_clock(*met)
     if not (enough and p_adjusted <= ALPHA):
         return Decision(SAME if not enough else UNSURE, f"{said}, {chance}")
     a, b = rows[-1]
@@ -306,7 +385,7 @@ def _by_numbers(found: RowEvidence) -> Decision:
         )
     change, least = change_text(found.ratio), percent(found.effect)
     excluded = SAME_WITHIN * found.effect
-    interval = f"the 90 % interval {found.low:.3g} to {found.high:.3g}"
+    interval = f"the 95 % interval {found.low:.3g} to {found.high:.3g}"
     chance = f"p = {found.p_adjusted:.2g} among {counted(found.rows, 'row')}"
     if found.counts and found.p_adjusted <= ALPHA:
         verdict = SLOWER if found.ratio > 1 else FASTER

@@ -15,9 +15,9 @@ import pandas as pd
 from harness.errors import ExitCode
 from harness.frame.frame import rows_of, stage_order
 from harness.frame.tables import case_texts
-from harness.records.units import value_text
+from harness.records.units import counted, value_text
 from harness.stages.registry import OF_CALLS, STAGES
-from harness.verdicts import drift, programs, rules
+from harness.verdicts import drift, loads, programs, rules
 from harness.verdicts.error_rates import rates_text
 from harness.verdicts.judge import COLUMNS
 
@@ -63,6 +63,8 @@ BASES = {
     drift.BY_LOOP: "without what a process's plain Python loop shows",
     drift.INTERLEAVED: "as measured, because the processes took turns",
     drift.RAW: "as measured",
+    drift.WALL: "wall time as measured",
+    drift.CALLS: "of what 90 % of calls do not exceed",
 }
 
 
@@ -78,6 +80,26 @@ def heading(comparison: Comparison) -> str:
     """Return what is compared, in a line."""
     turns = ", processes taking turns" if comparison.interleaved else ""
     return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}"
+
+
+def warning_lines(comparison: Comparison) -> list[str]:
+    """Return what changes the meaning of the numbers: a busy machine, and what it did by itself."""
+    lines = []
+    a, b = loads.of_arms(comparison.pairs)
+    if (a.is_busy or b.is_busy) and not comparison.interleaved:
+        text = f"Machine busy: {loads.text(a, b)}."
+        if loads.unlike(a, b):
+            command = f"`harness compare {comparison.a.text} {comparison.b.text} --live`"
+            ends = {tuple(arm.where) for arm in (comparison.a, comparison.b)} == {("commit",)}
+            turns = f"{command} measures both in turns" if ends else loads.TURNS
+            text += f" The loads are unlike, so no row is decided by the clock; {turns}."
+        lines.append(text)
+    machine = comparison.frame[comparison.frame["cause"] == rules.MACHINE]
+    if len(machine):
+        ratio = math.exp(np.abs(np.log(machine["ratio"])).max())
+        rows = counted(len(machine), "row")
+        lines.append(f"In {rows} nothing differs, and {rules.machine_text(ratio, 'up to ')}.")
+    return lines
 
 
 def _each(texts: pd.Series[str]) -> list[str]:
@@ -199,9 +221,9 @@ def counts(frame: pd.DataFrame) -> dict[str, int]:
 
     What is broken is counted by case: a case that fails has lost all of its stages.
     """
-    counted = Counter(frame["verdict"])
-    counted[rules.BROKEN] = _n_cases(frame, frame["verdict"] == rules.BROKEN)
-    return {verdict: counted[verdict] for verdict in rules.VERDICTS}
+    numbers = Counter(frame["verdict"])
+    numbers[rules.BROKEN] = _n_cases(frame, frame["verdict"] == rules.BROKEN)
+    return {verdict: numbers[verdict] for verdict in rules.VERDICTS}
 
 
 def _n_cases(frame: pd.DataFrame, chosen: pd.Series[bool]) -> int:
@@ -211,8 +233,8 @@ def _n_cases(frame: pd.DataFrame, chosen: pd.Series[bool]) -> int:
 
 def summary_text(frame: pd.DataFrame) -> str:
     """Return the answer in a line: what broke, which stages moved, and how many rows did."""
-    counted = counts(frame)
-    broken = counted[rules.BROKEN]
+    numbers = counts(frame)
+    broken = numbers[rules.BROKEN]
     again = _n_cases(frame, frame["reason"].str.startswith(rules.WORKS_AGAIN))
     parts = [f"{broken} case{'' if broken == 1 else 's'} broken"] if broken else []
     moved = frame[frame["stage_verdict"].isin([rules.SLOWER, rules.FASTER])]
@@ -220,7 +242,7 @@ def summary_text(frame: pd.DataFrame) -> str:
         parts.append(f"{stage} as a whole {verdict}")
     rows = ", ".join(
         f"{count} {verdict}"
-        for verdict, count in counted.items()
+        for verdict, count in numbers.items()
         if count and verdict != rules.BROKEN
     )
     parts += [rows] if rows else []
@@ -247,11 +269,12 @@ def footer(comparison: Comparison) -> list[str]:
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison for other programs.
 
-    `schema`, `a` and `b` (what the arms are), `interleaved`, `answer`, `counts` of verdicts
-    (`broken` counts cases), `stages` (in words, those that moved as a whole), `error_rates` by
-    machine, effort and environment, as in `"box, effort default, ENV"` (None where not measured,
-    and without what they hold of each case), `programs` that changed, a line each, and `rows`,
-    worst first, with the columns of the frame.
+    `schema`, `a` and `b` (what the arms are), `loads` (of A and of B: `cores`, how many of them
+    `others` kept busy, and the load `average`; None where not known), `interleaved`, `answer`,
+    `counts` of verdicts (`broken` counts cases), `stages` (in words, those that moved as a whole),
+    `error_rates` by machine, effort and environment, as in `"box, effort default, ENV"` (None where
+    not measured, and without what they hold of each case), `programs` that changed, a line each,
+    and `rows`, worst first, with the columns of the frame.
     """
     rates = {}
     for setting, one in sorted(comparison.rates.items()):
@@ -261,6 +284,10 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "schema": SCHEMA,
         "a": comparison.a.label,
         "b": comparison.b.label,
+        "loads": [
+            {name: None if value != value else value for name, value in one._asdict().items()}
+            for one in loads.of_arms(comparison.pairs)
+        ],
         "interleaved": comparison.interleaved,
         "answer": summary_text(comparison.frame),
         "counts": counts(comparison.frame),

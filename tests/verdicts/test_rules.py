@@ -11,6 +11,7 @@ import pytest
 from harness.errors import UsageError
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
+from harness.records.distribution import Distribution
 from harness.verdicts import compare_arms
 from harness.verdicts.error_rates import METHOD, SCHEMA, ErrorRates, Noise, Rate
 from harness.verdicts.judge import COLUMNS, NUMBERS
@@ -128,13 +129,29 @@ def test_a_changed_time_of_an_equal_program_is_the_environment(stage):
     assert only(arm(fingerprint="f1"), arm(2, fingerprint="f1"))["verdict"] == "slower"
 
 
-def test_an_equal_program_that_nothing_else_runs_is_the_same_unless_the_clock_contradicts():
-    about = {"stages": ("execute",), "spread": 0.5, "fingerprint": "f1"}
-    row = only(arm(**about), arm(**about, seed=1))
-    assert row["verdict"] == "same"
-    assert row["reason"].startswith("the program and what runs it are the same, and the clock ag")
-    assert only(arm(**about), arm(**about, seed=1, jax="0.11.2"))["verdict"] == "unsure"
+def test_same_never_contradicts_the_interval_that_is_shown():
+    """An equal program whose inputs are not recorded is the same where its interval says so."""
+    about = {"stages": ("execute",), "fingerprint": "f1"}
+    wide = only(arm(**about, spread=0.5), arm(**about, spread=0.5, seed=1))
+    assert wide["verdict"] == "unsure"
+    assert wide["reason"].startswith(f"the 95 % interval {wide['low']:.3g} to {wide['high']:.3g} ")
+    narrow = only(arm(**about), arm(**about, seed=1))
+    assert narrow["verdict"] == "same"
+    assert 1 / 1.3 < narrow["low"] < narrow["high"] < 1.3
     assert only(arm(**about, n=2), arm(**about, seed=1))["verdict"] == "unsure"
+
+
+def test_slower_by_some_calls_shows_what_is_said_of_those_calls():
+    a, b = (records(stages=("execute",), spread=0.02, seed=seed) for seed in (0, 1))
+    for number, one in enumerate((*a, *b)):
+        slow = 3 if number >= len(a) else 1
+        ns = one.stages["execute"].samples_ns[0]
+        one.stages["execute"].calls = Distribution.of([ns] * 50 + [slow * ns] * 50)
+    row = only(frame_of(a), frame_of(b))
+    assert (row["verdict"], row["cause"], row["basis"]) == ("slower", "calls", "calls")
+    assert row["low"] > 1
+    assert row["ratio"] == pytest.approx(3, rel=0.1)
+    assert row["b_s"] / row["a_s"] == pytest.approx(row["ratio"])
 
 
 def test_rows_that_cannot_be_called_do_not_lower_the_bar_for_the_others():

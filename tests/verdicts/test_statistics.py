@@ -5,7 +5,7 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.verdicts.judge import compare_arms
-from harness.verdicts.statistics import counting, estimates, p_of_share
+from harness.verdicts.statistics import counting, estimates, p_of_share, rises
 from tests.verdicts.arms_of import records
 
 
@@ -51,12 +51,23 @@ def test_rows_of_one_stage_lend_each_other_what_they_know_of_their_spread():
     # A look that may err less has wider intervals, and a larger p.
     assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
     assert (quarter.low < whole.low).all()
-    assert (quarter.equivalence_high > whole.equivalence_high).all()
+    assert (quarter.high > whole.high).all()
     a = np.array([[0.0] * 3, [0.0] * 3, [0.0, np.nan, np.nan], [np.nan] * 3])
     found = estimates(a, a + np.array([[0.0], [1.0], [1.0], [0.0]]))
     assert found.p[:2].tolist() == [1.0, 0.0], "without spread"
     assert np.isnan(found.p[2:]).all(), "without values"
     assert found.ratio[2] == pytest.approx(np.e)
+
+
+def test_a_rise_in_seconds_is_large_against_its_own_scatter():
+    quiet, loud = np.array([[-2e-3, 0.0, 1e-3, 2e-3]]), np.array([[0.0, 0.05, 0.3, 0.1]])
+    rise, p = rises(quiet, quiet + 0.2)
+    assert (rise[0], p[0] < 1e-6) == (pytest.approx(0.2), True)
+    assert rises(quiet, loud)[0].tolist() == [0.0], "its own scatter hides it"
+    # What pairs share is no scatter.
+    assert rises(loud, loud + 0.2, paired=True)[0].tolist() == pytest.approx([0.2])
+    rise, p = rises(np.array([[0.0, np.nan]]), np.array([[1.0, 1.0]]))
+    assert np.isnan(p).all(), "too few processes"
 
 
 def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
