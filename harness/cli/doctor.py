@@ -152,6 +152,10 @@ _DAMAGE = {
     "torn": ("unfinished last line", "A writer was killed: `harness run` measures it again."),
     "corrupt": ("damaged line", "`harness run` measures it again; delete it, or restore the file."),
     "other_schema": ("line of another version", "Read it with the version that wrote it."),
+    "old_asv": (
+        "result file of asv before 0.5",
+        "`asv update` makes it readable, with every value; copy the tree first.",
+    ),
     "unreadable": ("foreign or unreadable file", "Restore it, or move it out of the tree."),
 }
 """What each kind of damage is called, and what to do about it. All readers leave it out."""

@@ -91,6 +91,9 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
         known = isinstance(error, _Malformed | OSError)
         problems.count("unreadable", path, text if known else "not whole JSON")
         return None
+    if found["version"] == 1:
+        problems.count("old_asv", path, "asv's format 1")
+        return None
     if found["version"] != FORMAT:
         problems.count("other_schema", path, f"another version of asv's format than {FORMAT}")
         return None

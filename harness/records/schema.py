@@ -216,13 +216,15 @@ class Problems(msgspec.Struct):
     """Lines whose checksum or JSON is wrong."""
     other_schema: int = 0
     """Lines that another version of the harness wrote."""
+    old_asv: int = 0
+    """Files that asv before 0.5 wrote."""
     unreadable: int = 0
     """Files that could not be opened, or hold no results at all."""
     files: list[Damage] = msgspec.field(default_factory=list)
     """The same by file, kind and reason."""
 
     def __bool__(self) -> bool:
-        return bool(self.torn or self.corrupt or self.other_schema or self.unreadable)
+        return any((self.torn, self.corrupt, self.other_schema, self.old_asv, self.unreadable))
 
     def count(self, kind: str, path: Path, what: str = "") -> None:
         """Count a problem, and which file it was in."""
@@ -246,6 +248,10 @@ class Problems(msgspec.Struct):
             (self.torn, "torn last line(s) (a writer was killed; measure again to fill the gap)"),
             (self.corrupt, "corrupt line(s) (checksum or JSON wrong)"),
             (self.other_schema, f"line(s) of another schema version (this harness reads {SCHEMA})"),
+            (
+                self.old_asv,
+                "file(s) of asv before 0.5 (`asv update` makes them readable, with every value)",
+            ),
             (self.unreadable, "unreadable or foreign file(s)"),
         ]
         said = "; ".join(f"{count} {text}" for count, text in kinds if count)

@@ -7,7 +7,8 @@ from click.testing import CliRunner
 
 import harness
 from harness.cli import app
-from tests.asv.project import Project
+from harness.frame.load import everything
+from tests.asv.project import MACHINE, Project
 
 PLAIN = """
 import json
@@ -105,3 +106,26 @@ def test_the_cuts_of_a_history_are_shown_where_each_point_is_of_another_version(
     assert shown.stdout.startswith("1 change point: 1 incomparable")
     # A row that cannot be compared is listed with the reason, and is no traceback.
     assert harness_command(project, "compare", "HEAD~1", "HEAD").exit_code == 4
+
+
+def test_a_tree_of_asv_before_0_5_is_named_and_read_after_asv_update(tmp_path):
+    project = Project(tmp_path, {"plain": "def track_entries():\n    return 3\n"})
+    old = project.result_file(env="existing-py3.6")
+    project.asv("machine", "--yes")
+    old.parent.mkdir(parents=True)
+    (old.parent / "machine.json").write_text(json.dumps({"machine": MACHINE, "version": 1}))
+    content = {
+        "commit_hash": project.head,
+        "date": 1_500_000_000_000,
+        "params": {"machine": MACHINE, "python": "3.6"},
+        "python": "3.6",
+        "requirements": {},
+        "results": {"plain.track_entries": 3.0, "plain.time_it": 0.5},
+        "version": 1,
+    }
+    old.write_text(json.dumps(content))
+    assert everything(project.results).attrs["problems"]["old_asv"] == 1
+    assert "`asv update` makes it readable" in harness_command(project, "doctor").stdout
+    project.asv("update")
+    frame = harness.load(project.results)
+    assert dict(zip(frame["workload"], frame["value"], strict=True)) == content["results"]

@@ -85,7 +85,8 @@ def test_a_result_that_is_no_number_is_skipped_with_that_reason(tmp_path):
         *((one, "unreadable") for one in (b"[1, 2]", b'{"name": "package"}', b'{"version": 2}')),
         (b"[" * 100_000, "unreadable"),
         (b"{}" + b" " * 150_000, "unreadable"),  # too large
-        (b'{"version": 1, "results": {}}', "other_schema"),
+        (b'{"version": 1, "results": {}}', "old_asv"),
+        (b'{"version": 3, "results": {}}', "other_schema"),
         (b'{"version": null}', "other_schema"),
     ],
 )

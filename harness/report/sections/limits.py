@@ -35,6 +35,7 @@ _PROBLEMS = {
     "torn": "torn by a crash",
     "corrupt": "corrupt",
     "other_schema": "of another schema version",
+    "old_asv": "in files of asv before 0.5",
     "unreadable": "in files that cannot be read",
 }
 
