@@ -14,11 +14,13 @@ import contextlib
 import functools
 import io
 import os
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from asv.benchmarks import Benchmarks
@@ -32,6 +34,12 @@ from asv.results import iter_results_for_machine_and_hash
 from asv.util import UserError, load_json
 
 from harness.asv.call import AsvCall
+from harness.asv.project import CONFIGURATIONS, AsvProject
+from harness.engine import lock
+from harness.errors import HarnessError
+from harness.records.environment import NIGHT, recorded_env_name
+from harness.records.store import Store, store_path
+from harness.records.units import some
 
 MOST_WORKLOADS = 1000
 """Of more, children are not told by workload: all that they are told is one variable."""
@@ -115,9 +123,95 @@ def _telling(
             else:
                 now = replace(now, answered_ms=answered_ms)
         now.announce()
-        return run_benchmarks(benchmarks, env, results=results, **options)
+        if not ours:
+            return run_benchmarks(benchmarks, env, results=results, **options)
+        began_ms = int(time.time() * 1000)
+        with _alone():
+            done = run_benchmarks(benchmarks, env, results=results, **options)
+        if reason := _why_nothing(benchmarks, done):
+            log.error(f"harness: nothing was measured: {reason}")
+        if results is not None and not now.since_ms:
+            measured = set(ours.values()) - set(now.answered_ms)
+            if reused := _reused(call, env, done, measured, began_ms):
+                log.warning(
+                    f"harness: {some(reused, 5)}: measured before, and taken from records; "
+                    "HARNESS_FRESH=1 measures again"
+                )
+        return done
 
     return told
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Hold this machine while asv's children measure on it, and say here for whom it waits.
+
+    What asv's children print is only shown where one of them fails.
+
+    Raises:
+        UserError: others measure, and HARNESS_WAIT=0 says not to wait.
+    """
+
+    def say(text: str) -> None:
+        log.warning(f"harness: {text}")
+        sys.stdout.flush()  # it may wait for long
+
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(lock.measuring(say))
+        except HarnessError as error:
+            raise UserError(f"harness: {error}") from None
+        _, variables = lock.for_children()
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                os.environ.update({name: value} if value is not None else {})
+
+
+def _why_nothing(benchmarks: Any, done: Any) -> str:
+    """Return in a line why no benchmark of a run has a result; "" where one has."""
+    reasons: Counter[str] = Counter()
+    for name, benchmark in benchmarks.items():
+        if not done.errcode.get(name):
+            values = done.get_result_value(name, benchmark["params"])
+            if any(value is not None and value == value for value in values):
+                return ""
+            continue
+        lines = [line.strip() for line in (done.stderr.get(name) or "").splitlines()]
+        errors = [line for line in lines if re.match(r"[\w.]*(Error|Failed|Exception)\b", line)]
+        last = [line for line in lines if line and not line.startswith("asv:")][-1:]
+        reasons.update((errors or last or lines)[-1:])
+    if not reasons:
+        return ""
+    ((reason, count),) = reasons.most_common(1)
+    plain = reason.removeprefix("harness.asv.suite.MeasurementFailed: ")
+    more = f" ({count} of {reasons.total()} benchmarks)" if len(reasons) > 1 else ""
+    return f"{plain}{more}; `asv run --show-stderr` has all"
+
+
+def _reused(
+    call: AsvCall, env: Any, done: Any, workloads: Collection[str], began_ms: int
+) -> list[str]:
+    """Return the workloads of which asv had no result, and all records are older than this run."""
+    project = AsvProject.find(
+        [Path(call.folder)], [Path(call.config).name] if call.config else CONFIGURATIONS
+    )
+    machine = call.machine or done.params.get("machine") or ""
+    if project is None or not done.commit_hash or not machine:
+        return []
+    night = os.environ.get(NIGHT, "")
+    name = recorded_env_name(env.name, env.env_vars)
+    results = Path(os.environ.get("HARNESS_RESULTS") or project.results)
+    newest: dict[str, float] = {}
+    for record in Store(store_path(results, machine, done.commit_hash, name, night)).read():
+        if record.workload in workloads:
+            at_ms = max(record.started_at_ms, newest.get(record.workload, 0))
+            newest[record.workload] = at_ms
+    return sorted(workload for workload, at_ms in newest.items() if at_ms < began_ms)
 
 
 def _rounds_apart(
