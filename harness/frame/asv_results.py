@@ -45,6 +45,9 @@ MAX_LITERAL = 10_000
 FACTS = "facts"
 """The metric of ours that has a fact of the program as its first parameter."""
 
+ASV_ENV = "asv_env"
+"""Of a file: asv's own name of the environment, without the night."""
+
 Origin = tuple[str, str, str, str]
 """Machine, commit, workload and environment, for which there are records."""
 
@@ -131,6 +134,7 @@ def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
         "commit": _text(found.get("commit_hash")),
         "commit_date": to_moment(found.get("date")),
         "env": recorded_env_name(_text(found.get("env_name")), variables),
+        ASV_ENV: _text(found.get("env_name")).replace(f"-{NIGHT}{variables.get(NIGHT)}", ""),
         "night": _text(variables.get(NIGHT)),
         "python": _text(params.get("python")) or _text(found.get("python")),
         "jax": _text(requirements.get("jax")),
@@ -204,11 +208,14 @@ def _benchmark_rows(
         cell = {key: values[position] for key, values in value_of.items()}
         samples = cell["samples"] if isinstance(cell["samples"], list) else []
         outcome = _outcome(cell["result"])
+        # A record holds flags beside the name; of a plain benchmark nothing else tells them.
+        own_env = {} if ours else {"env": shared[ASV_ENV]}
         # One sample is one process for ours; a foreign benchmark pools the samples of its rounds.
         count = _number(cell["stats_repeat"] if ours else about.get("rounds", 1))
         taken = int(count) if 1 <= count < 2**31 else 1
         yield {
-            **shared,
+            **{name: value for name, value in shared.items() if name != ASV_ENV},
+            **own_env,
             "started_at": to_moment(cells.get("started_at")),
             "workload": workload,
             "version": version,

@@ -1,6 +1,7 @@
 """asv's own benchmarks beside the harness's plugin: what the harness reads of them."""
 
 import json
+import warnings
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.frame.load import everything
-from tests.asv.project import MACHINE, Project
+from tests.asv.project import ENV, MACHINE, Project
 
 PLAIN = """
 import json
@@ -124,8 +125,35 @@ def test_a_tree_of_asv_before_0_5_is_named_and_read_after_asv_update(tmp_path):
         "version": 1,
     }
     old.write_text(json.dumps(content))
-    assert everything(project.results).attrs["problems"]["old_asv"] == 1
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        assert everything(project.results).attrs["problems"]["old_asv"] == 1
+    assert any("`asv update` makes them readable" in str(one.message) for one in shown)
     assert "`asv update` makes it readable" in harness_command(project, "doctor").stdout
     project.asv("update")
     frame = harness.load(project.results)
     assert dict(zip(frame["workload"], frame["value"], strict=True)) == content["results"]
+
+
+FLAGS = """
+import os
+
+
+def track_fast():
+    return 2.0 if "fast_math=true" in os.environ.get("XLA_FLAGS", "") else 1.0
+
+
+track_fast.unit = "seconds"
+"""
+
+
+def test_flags_tell_results_of_one_commit_apart(tmp_path):
+    project = Project(tmp_path, {"plain": FLAGS})
+    project.run()
+    project.run(XLA_FLAGS="--xla_cpu_enable_fast_math=true")
+    project.run(XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+    frame = harness.load(project.results, all=True)
+    by_env = dict(zip(frame["env"], frame["value"], strict=True))
+    ends = {"": 1.0, "true": 2.0, "false": 1.0}
+    flag = "-XLA_FLAGS--xla_cpu_enable_fast_math="
+    assert by_env == {ENV + (flag + end if end else ""): value for end, value in ends.items()}
