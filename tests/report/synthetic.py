@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from harness.frame.columns import COLUMNS, COUNT, NUMBER, TEXT
+from harness.frame.columns import COLUMNS, COUNT, LISTS, NUMBER, TEXT
 
 CACHED = ("load", "first_call", "start")
 HOSTILE = (
@@ -73,6 +73,7 @@ def frame(
         "flops": 1e6 * (1.0 + size),
     }
     empty = {NUMBER: np.nan, COUNT: 0, TEXT: ""}
+    columns = {**{name: [[] for _ in range(count)] for name in LISTS}, **columns}
     data = {name: columns.get(name, empty.get(kind)) for name, kind in COLUMNS.items()}
     made = pd.DataFrame(data, index=range(count))
     made = made.astype({name: "str" for name, kind in COLUMNS.items() if kind == TEXT})

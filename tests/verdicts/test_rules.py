@@ -254,7 +254,7 @@ def test_the_loop_takes_a_faster_machine_out_of_the_comparison_of_two_releases()
 def test_the_newest_row_of_a_case_counts_and_one_without_a_date_is_the_oldest():
     old, new = arm(3, started_at_ms=1_000), arm(1.2, started_at_ms=2_000)
     undated = arm(5)
-    undated["started_at"] = pd.NaT
+    undated["started_at"] = pd.Series(pd.NaT, undated.index, undated["started_at"].dtype)
     future = arm(1.2, started_at_ms=99_000_000_000_000)
     for rows in ([undated, new, old], [new, old, undated], [future]):
         row = only(arm(), pd.concat(rows, ignore_index=True))
