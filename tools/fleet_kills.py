@@ -125,6 +125,8 @@ def campaign(rounds: int, seed: int, longest_s: float, minutes: float) -> Counte
 
 def main() -> int:
     """Run a campaign from the command line and print what was counted."""
+    # A shell makes what it runs in the background ignore Ctrl-C, and children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)

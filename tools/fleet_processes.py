@@ -125,8 +125,6 @@ class Fleet:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # A shell makes what it runs in the background ignore Ctrl-C.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
 
     def run(self, *words: str, **more: str) -> subprocess.Popen[bytes]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 RELEASES = "0.10.2 to 0.12.0.1"
 
+EAGER_SHARD_MAP = ("HashablePartial.__call__", "jax/_src/util.py")
+"""What JAX gives to jit, anew each time, for a shard_map outside jit and each operation in it:
+the qualified name and the end of the file (jax 0.10 to 0.12)."""
+
 
 @dataclass(frozen=True)
 class Name:

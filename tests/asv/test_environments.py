@@ -17,6 +17,7 @@ REPOSITORY = Path(__file__).parents[2]
 MANAGED = f"virtualenv-py{PYTHON}-jax{JAX}"
 
 
+@pytest.mark.nightly
 def test_a_python_on_path_that_does_not_start_counts_as_absent(tmp_path):
     project = Project(
         tmp_path, {"scale": SCALE}, environment_type="virtualenv", pythons=["3.99"], matrix={}

@@ -17,6 +17,7 @@ LISTED = {
 }
 
 
+@pytest.mark.nightly
 def test_pages_show_both_machines(tmp_path):
     project = Project(tmp_path, {})
     for machine, value in (("box", 1.0), ("rig", 0.5)):

@@ -93,6 +93,7 @@ class Own(Workload):
 """
 
 
+@pytest.mark.nightly
 def test_values_that_print_alike_keep_their_rows(tmp_path):
     project = Project(tmp_path, {"axes": AXES, "own": OWN})
     project.run("--quick", HARNESS_FIRST_CALLS="0")

@@ -106,6 +106,7 @@ def test_what_runs_is_valued_by_its_least_sample_and_what_builds_by_its_median(p
         assert measured[stage]["samples"] == [[statistic(found) / 1e9 for found in samples_ns]]
 
 
+@pytest.mark.nightly
 def test_what_asv_was_given_is_measured_anew_by_another_run_and_stays(project, measured):
     before = project.records()
     # The command asv is understood as well as `python -m asv`.
@@ -119,6 +120,7 @@ def test_what_asv_was_given_is_measured_anew_by_another_run_and_stays(project, m
     assert (added.effort, found["result"]) == ("1x1", [values_ns(added.stages)["trace"] / 1e9])
 
 
+@pytest.mark.nightly
 def test_append_samples_adds_new_processes_to_those_before(project, measured):
     before = project.result("scale.Scale.track_trace")["samples"][0]
     project.run("--append-samples", *ONLY_TRACE, HARNESS_EFFORT="2x1")
@@ -134,6 +136,7 @@ def test_a_dry_run_measures_and_saves_nothing(project, measured):
     assert {file: file.read_bytes() for file in project.results.rglob("*.json*")} == files
 
 
+@pytest.mark.nightly
 def test_config_and_machine_name_where_results_and_records_go_and_under_which_name(
     project, measured
 ):
@@ -150,6 +153,7 @@ def test_config_and_machine_name_where_results_and_records_go_and_under_which_na
     assert {record.machine for record in read_file(file, Problems())} == {"another"}
 
 
+@pytest.mark.nightly
 def test_a_killed_run_loses_no_record_leaves_no_process_and_is_completed_by_the_next(
     tmp_path, monkeypatch
 ):

@@ -201,6 +201,7 @@ def test_no_path_of_this_machine_is_in_the_results(project, everything):
         assert not [place for place in places if place in str(record)]
 
 
+@pytest.mark.nightly
 def test_b_measures_only_what_it_names(later):
     assert {name.split(".track_")[0] for name in later.names()} == {
         *("family.Concrete", "precise.Product")

@@ -58,6 +58,7 @@ def test_what_asv_removed_and_records_still_have_is_named_where_they_answer(proj
     assert project.records("scale.Scale") != before
 
 
+@pytest.mark.nightly
 def test_who_waits_for_another_measurement_says_so_on_the_terminal(project, fresh_processes):
     with contextlib.ExitStack() as held:
         held.enter_context(lock.alone([lock.processor()], lambda holder: None))

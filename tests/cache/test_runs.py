@@ -121,6 +121,7 @@ def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp
     says("ledger", "--variables", "a", "b", code=2, said="one ledger")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("settings", "hits"),
     [

@@ -19,6 +19,7 @@ import msgspec
 
 from harness.cache import ledger
 from harness.cache.entry import read_contents
+from harness.errors import StoreError
 from harness.frame import load as loading
 from harness.frame import parquet
 from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
@@ -146,7 +147,10 @@ def _night(folder: Path) -> Path:
 
 
 def _read_night(path: Path) -> Values:
-    return {"night": msgspec.json.encode(json_file.read(path, NightSummary))}
+    try:
+        return {"night": msgspec.json.encode(json_file.read(path, NightSummary))}
+    except json_file.DamagedError as error:
+        raise StoreError(str(error)) from None
 
 
 def _rates(folder: Path) -> Path:

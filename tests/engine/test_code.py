@@ -105,6 +105,7 @@ def test_an_edit_between_two_processes_has_the_first_measured_again(project):
     assert (never_rests.measured, never_rests.edited) == (3, ["./helper.py"])
 
 
+@pytest.mark.nightly
 def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, monkeypatch):
     def counts(**options):
         outcome = measure(project, processes=1, name="Configured", **options)
@@ -129,6 +130,7 @@ def test_a_variable_and_a_file_that_are_declared_are_part_of_the_code(project, m
     assert list(of_trace["reason"]) == [PROGRAM_CHANGED]
 
 
+@pytest.mark.nightly
 def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_again(project):
     def edit(number):
         np.save(project / "weights.npy", np.full(8, 2, "float32"))
@@ -139,6 +141,7 @@ def test_a_file_that_changes_during_the_sweep_has_what_read_it_before_measured_a
     assert len(found - {code.EDITED}) == len(found) == 1
 
 
+@pytest.mark.nightly
 def test_what_is_from_the_future_was_neither_edited_while_it_ran_nor_measured_since_then(project):
     """The clock was ahead when a file was written or a record made, or is behind now."""
     later_s = time.time() + 3_600

@@ -92,6 +92,7 @@ def pipes():
     return {name for name in found if name.startswith("pipe:")}
 
 
+@pytest.mark.nightly
 def test_siblings_draw_other_numbers_and_leave_no_pipe_open(tmp_path):
     before = pipes()
     outcome = sweep([Printing, Drawing], tmp_path, compute=True, first_calls=0)
@@ -138,6 +139,7 @@ def test_with_a_killed_sweep_the_parents_and_what_they_forked_are_gone(tmp_path)
     assert not [one for one in alive if one.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.nightly
 def test_a_killed_parent_costs_what_it_was_measuring_and_another_takes_its_place(tmp_path):
     parents = []
 

@@ -128,6 +128,7 @@ def test_a_case_that_misbehaves_costs_only_itself(tmp_path):
     assert len(outcome.failed + hanging.failed) == 7
 
 
+@pytest.mark.nightly
 def test_what_was_taken_before_a_case_failed_at_its_call_has_its_values(tmp_path):
     outcome = sweep([LookedUp], tmp_path, "3x1")
     sizes = [record.axes["size"] for record in outcome.failed]
@@ -163,6 +164,7 @@ def test_a_target_that_the_machine_lacks_is_skipped_with_the_reason(tmp_path):
     assert outcome.measured == 0
 
 
+@pytest.mark.nightly
 def test_thorough_adds_processes_until_it_is_narrow_or_the_limit_and_says_what_stayed_wide(
     tmp_path, monkeypatch
 ):

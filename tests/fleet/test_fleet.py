@@ -105,6 +105,7 @@ def test_each_process_measures_each_case_once_and_a_failure_is_a_record(ready, t
     assert list(times(tmp_path).values()) == [1] * 8
 
 
+@pytest.mark.nightly
 def test_what_a_killed_worker_measured_is_measured_again(ready, tmp_path):
     run = ready.run("Slow", "--effort", "2x1", "--results", str(tmp_path))
     until(ready.measuring)
@@ -117,6 +118,7 @@ def test_what_a_killed_worker_measured_is_measured_again(ready, tmp_path):
     assert list(times(tmp_path).values()) == [1] * 4
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("victim", "code"),
     [

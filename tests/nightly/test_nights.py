@@ -114,6 +114,7 @@ def test_a_second_night_is_compared_with_the_first_and_names_what_fails_or_is_mi
     assert summary(copy, "2026-11-22").measured[0].against == ""
 
 
+@pytest.mark.nightly
 def test_what_broke_since_the_last_good_night_is_the_gravest_and_makes_an_issue(copy):
     broken = TINY.replace("return 2 * x", 'raise ValueError("no")')
     copy.write("benchmarks/tiny.py", broken)
@@ -133,6 +134,7 @@ def test_the_night_that_is_due_is_the_one_that_was_begun(copy, monkeypatch, comm
     assert f"# Night {FIRST} on" in printed
 
 
+@pytest.mark.nightly
 def test_an_environment_that_measured_nothing_has_its_own_exit_code(copy):
     printed, _ = nightly(copy, "--", "NoSuchWorkload", night=SECOND, code=5)
     assert "**Nothing was measured in an environment.**" in printed

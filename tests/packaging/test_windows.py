@@ -58,6 +58,7 @@ def answers(commands, out):
     return dict(zip(commands, json.loads(done.stdout), strict=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("reading", "measuring"),
     [

@@ -266,6 +266,7 @@ def test_a_narrow_window_does_not_scroll_sideways(either):
         assert either.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("either", "view"),

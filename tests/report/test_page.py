@@ -42,6 +42,7 @@ def test_committed_results_make_a_small_page(committed, comparisons):
     assert 'data-figure="verdicts"' in page
 
 
+@pytest.mark.nightly
 def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them(
     committed, comparisons
 ):

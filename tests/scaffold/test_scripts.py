@@ -84,6 +84,7 @@ def test_asv_measures_with_the_path_that_it_is_given_alone(scripts):
     assert set(rows[rows["machine"] == "box"]["status"]) == {"ok"}
 
 
+@pytest.mark.nightly
 def test_scripts_called_like_other_modules_hide_none_of_them(scripts):
     for name in HIDING:
         scripts.write(scripts.folder / f"{name}.py", "raise SystemExit('hidden')\n")

@@ -118,6 +118,7 @@ def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outco
     assert said.endswith("first.Littering).")
 
 
+@pytest.mark.nightly
 def test_a_collection_that_was_due_before_a_first_call_is_no_part_of_it(outcome):
     assert [r.status for r in calls(outcome, "Due")] == ["ok"]
 

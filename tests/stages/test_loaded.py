@@ -134,6 +134,7 @@ def test_an_artefact_of_elsewhere_is_refused(what, tmp_path, monkeypatch):
         assert reason(outcome, scenario, stage).startswith(expected)
 
 
+@pytest.mark.nightly
 def test_a_damaged_artefact_and_one_that_is_not_there_are_refused(tmp_path, monkeypatch):
     def change(header):
         file = header.with_suffix("")
@@ -178,6 +179,7 @@ def mixed(tmp_path_factory):
     return records(sweep(chosen, results, scenarios=BOTH, first_calls=1))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("scenario", "why"),
     [

@@ -65,6 +65,7 @@ def test_under_a_size_cap_there_is_a_lock_and_the_wait_for_it_is_noted(tmp_path)
     assert all(event.lock_wait_s > 0 for process in processes for event in process)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("target", "small", "large", "kind", "more"),
     [

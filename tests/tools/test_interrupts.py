@@ -12,6 +12,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", ["show", "compare live"])
 def test_a_command_that_is_interrupted_says_so_and_leaves_nothing(command):
     counts = campaign(3, 5, command)

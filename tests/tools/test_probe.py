@@ -26,6 +26,7 @@ def test_the_page_is_what_the_committed_results_say():
     assert page.page(page.load(page.DOCS / "probe-results")) == (page.DOCS / "probe.md").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(jax.__version__ not in page.committed(), reason="no results of this release")
 def test_a_row_of_each_kind_goes_as_the_page_says_of_this_release(place):
     bench = Bench(sys.executable, place)

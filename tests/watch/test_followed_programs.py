@@ -262,7 +262,7 @@ def test_a_profile_that_cannot_be_judged_does_not_hide_the_programs_code(tmp_pat
     code, _ = followed(tmp_path / "p", "-c", "raise SystemExit(5)")
     (broken,) = (tmp_path / "p").glob("*.jsonl")
     broken.write_text("what is this\n")
-    assert telling.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None) == 5
+    assert telling.tell(programs.Ran(tmp_path / "p", code, 1, False), None, None, None) == 5
     told = capfd.readouterr().err
     assert "holds no profile" in told
     assert "How the program ended could not be written" in told

@@ -26,6 +26,7 @@ from harness.profiles.model import Built, count_of, seconds_of
 from harness.profiles.names import Names, line_text
 from harness.profiles.pieces import STAGES
 from harness.records.units import counted, seconds_text, some, times_text
+from harness.watch import jax_names
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
@@ -45,9 +46,6 @@ _SIZES = 5
 _SIZED = "Keep the sizes few (pad them), or compute there with NumPy: jit builds for each size too."
 _SIZE_GIVEN = "Give {} size= and fill_value=, so that results have one size, or use NumPy's."
 _MASKED = "Take jnp.where(mask, x, 0) in place of x[mask], or NumPy: its size is that of x."
-
-_SHARD_MAP = ("HashablePartial.__call__", "jax/_src/util.py")
-"""What JAX gives to jit, anew each time, for a shard_map outside jit, and each operation in it."""
 
 _JIT_SHARD_MAP = (
     "Jit the shard_map, jax.jit(jax.shard_map(...)): to jit what is in it is not enough."
@@ -315,7 +313,7 @@ def _usual_ns(builds: Sequence[Built]) -> dict[int, float]:
 
 def _shard_maps(builds: Sequence[Built]) -> dict[tuple[Frame, ...], list[Built]]:
     """Return what each shard_map outside jit was built of, by the stack of its call."""
-    name, file = _SHARD_MAP
+    name, file = jax_names.EAGER_SHARD_MAP
     eager = [built for built in builds if built.eager and not caller_of(built)]
     own = {
         built.frames

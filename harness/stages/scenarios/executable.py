@@ -18,7 +18,7 @@ LAPACK = (
 
 
 def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
-    import jax
+    import jax  # only processes that measure have it
     from jax.experimental.serialize_executable import serialize
 
     compiled = build.compiled
@@ -30,7 +30,7 @@ def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
 
 
 def _load(stored: bytes, call: Mapping[str, Any]) -> Any:
-    import jax
+    import jax  # only processes that measure have it
     from jax.experimental.serialize_executable import deserialize_and_load
 
     devices = [device for device in jax.devices() if device.id in call["devices"]]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
-    import jax
+    import jax  # only processes that measure have it
     from jax import export
 
     own = build.jitted
@@ -35,7 +35,7 @@ def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
 
 
 def _load(stored: bytes, call: Mapping[str, Any]) -> Any:
-    import jax
+    import jax  # only processes that measure have it
     from jax import export
 
     return jax.jit(export.deserialize(bytearray(stored)).call, **call)

@@ -121,6 +121,7 @@ def test_where_nothing_can_be_tried_that_is_said(tmp_path):
     assert "the persistent cache, which the program has" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_program_that_cannot_run_again_is_said(tmp_path):
     profile, _ = recorded(
         tmp_path,

@@ -126,6 +126,7 @@ def test_only_some_functions_are_counted(step, loss):
             step(ones(4))
 
 
+@pytest.mark.nightly
 def test_a_name_that_no_function_has_is_refused(step):
     dead = weakref.proxy(type("Gone", (), {})())  # it raises whatever it is asked
     asyncio.run(asyncio.sleep(1e-3))  # Python 3.12 counts without end what `_asyncio` refers to now
