@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 
+import pytest
+
 from tests.asv.project import Project
 from tests.frame.trees import write_asv
 

@@ -1,5 +1,7 @@
 """Names and values that asv, or a table, could take for something else."""
 
+import pytest
+
 import harness
 from harness.frame.tables import stage_table
 from tests.asv.project import Project
