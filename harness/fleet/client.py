@@ -96,8 +96,7 @@ class FleetMachine:
 
     place: tuple[str, str, str]
     state: SweepState
-    hosts: dict[str, str] = field(default_factory=dict)
-    """The workers that are there now, by address: the host of each."""
+    hosts: dict[str, str] = field(default_factory=dict)  # of the workers that are there, by address
 
     def __post_init__(self) -> None:
         self.shares: defaultdict[str, list[Group]] = defaultdict(list)
@@ -115,6 +114,7 @@ class Task(NamedTuple):
     share: str
     group: Group
     job: Job
+    workers: tuple[str, ...]  # where it was sent; a worker that starts again has another address
 
 
 @dataclass(eq=False)
@@ -191,7 +191,7 @@ class _Sweep:
             if why := self._meet(address, reply):
                 self._refuse(address, why)
         for future, task in [*self.sent.items()]:
-            if not task.machine.hosts:
+            if there.isdisjoint(task.workers):
                 del self.sent[future]
                 future.cancel(force=True)
                 self._lose(task, f"its worker on {task.machine.place[0]} was lost")
@@ -280,12 +280,12 @@ class _Sweep:
             if (following := next(jobs, None)) is None:
                 self.left.remove(share)
                 continue
-            task = Task(machine, share, *following)
+            task = Task(machine, share, *following, (*machine.hosts,))
             source, archive = self.sources[task.group.workload]
             names = {"job": encode(replace(task.job, source=source)), "archive": archive}
             call = eval, f"{ASK}(versions, job, archive)", {"versions": self.versions, **names}
             # Where one of these workers dies, Dask has another one measure it again.
-            future = self.client.submit(*call, workers=[*machine.hosts], pure=False)
+            future = self.client.submit(*call, workers=[*task.workers], pure=False)
             future.add_done_callback(lambda future: self.wake.set())
             self.sent[future] = task
 
