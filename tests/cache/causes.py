@@ -384,7 +384,9 @@ CASES = (
          program=OF_A_SET.replace("jnp.sin(p[n]) * p[n].shape[0]", "jnp.tanh(p[n])"),
          before={"PYTHONHASHSEED": "1"}, after={"PYTHONHASHSEED": "2"}),
     Case("a Python id", computation("a Python id or an address in the program, .*"),
-         program=PARTITIONED, before=FOUR),
+         # A forked process would otherwise have its objects where the one before had them.
+         program="import os\nkept = [object() for _ in range(int(os.environ.get('OBJECTS', 0)))]\n"
+         + PARTITIONED, before=FOUR, after={**FOUR, "OBJECTS": "300000"}),
     Case("a typed key", computation(r"the kind of a random key, a typed key .* became a raw .*"),
          ("jax.random.key(0)", "jax.random.PRNGKey(0)"), program=KEYS),
     Case("a raw key", computation(r"the kind of a random key, a raw key .* became a typed .*"),

@@ -10,7 +10,6 @@ least, their ratios, and `relative_warm` (target: within 10 %). No executable th
 """
 
 import functools
-import json
 import os
 import random
 import sys
@@ -191,7 +190,7 @@ def show(name: str, frame: pd.DataFrame, watch: pd.DataFrame) -> None:
     taken = [name for name in (*SCENARIOS, *LOADED) if name in watch]
     ours, theirs = (
         one[taken].agg(["median", "min"])
-        for one in (pd.DataFrame(rows["samples"].map(json.loads).to_dict()), watch)
+        for one in (pd.DataFrame(rows["samples"].to_dict()), watch)
     )
     ratios = ours / theirs
     for scenario in taken:
