@@ -83,8 +83,8 @@ def compare_arms(
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `unit`, `verdict`
         (`same`, `faster`, `slower`, `unsure`, `incomparable`, `broken`; `more` and `less` of a
-        benchmark in another unit than seconds), `reason`, `cause` (`program`, `environment`,
-        `calls`, `processes`, `waiting`, `load` where the clock of each side met another load,
+        benchmark in another unit than seconds), `reason`, `cause` (`program`, `inputs`,
+        `environment`, `calls`, `processes`, `waiting`, `load` where each side met another load,
         `machine` where it differs and nothing else does, or ""), `basis` (what the ratio is of:
         seconds without what the `others` of each process or its `loop` share, `raw` or
         `interleaved`; `wall` time, or the slowest tenth of `calls`, where these decided; "" where

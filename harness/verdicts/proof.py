@@ -49,6 +49,12 @@ def _compiling(text: str | None) -> tuple[Any, ...]:
     return kept, said.get("plugins"), said[""].get("x64")
 
 
+def other_inputs(a: Row, b: Row) -> bool:
+    """Tell whether the values of the inputs are known to differ."""
+    one, other = (row.get("inputs") or "" for row in (a, b))
+    return bool(one and other and one != other)
+
+
 def equal(a: Row, b: Row) -> Equal:
     """Return what proves that two rows take the same CPU time.
 

@@ -24,7 +24,7 @@ from harness.stages.registry import effect, stage_of
 from harness.verdicts import counts, loads
 from harness.verdicts.drift import are_times
 from harness.verdicts.loads import Load
-from harness.verdicts.proof import Equal, share_runtime
+from harness.verdicts.proof import Equal, other_inputs, share_runtime
 
 if TYPE_CHECKING:
     from harness.verdicts.families import Whole
@@ -186,8 +186,8 @@ class Decision(NamedTuple):
     verdict: str
     reason: str
     cause: str = ""
-    """`program`, `environment`, `calls` (some calls only), `processes` (some processes only),
-    `waiting` (wall time beyond CPU time), :data:`MACHINE`, :data:`LOAD`, or "" where none is known
+    """`program`, `inputs`, `environment`, `calls` (some calls only), `processes` (some processes
+    only), `waiting` (wall time beyond CPU time), :data:`MACHINE`, :data:`LOAD`, or "" where none is known
     to be."""
 
 
@@ -207,11 +207,16 @@ class Waiting(NamedTuple):
 def can_be_called(a: Row, b: Row) -> bool:
     """Tell whether a changed time of the row alone can be called slower or faster.
 
-    Where an equal program only runs, and nothing that runs it is known to differ, the machine did
-    it. When the whole stage moves, all of its rows can be called.
+    Where an equal program only runs on inputs that are not known to differ, and nothing that runs
+    it does, the machine did it. When the whole stage moves, all of its rows can be called.
     """
+    return not (_only_runs(a, b) and share_runtime(a, b))
+
+
+def _only_runs(a: Row, b: Row) -> bool:
+    """Tell whether an equal program only runs, on inputs that are not known to differ."""
     ran = program_of(a, b) == "equal" and stage_of(b["stage"]).runs_program
-    return not (ran and share_runtime(a, b))
+    return ran and not other_inputs(a, b)
 
 
 def decide(
@@ -231,13 +236,16 @@ def decide(
     verdict, reason, _ = decision
     program = program_of(a, b)
     called = verdict in (FASTER, SLOWER)
-    ran = program == "equal" and stage_of(b["stage"]).runs_program
+    ran = _only_runs(a, b)
     excused = ran and math.isnan(evidence.p_adjusted) and not math.isnan(evidence.p)
     if ran and (called or (excused and evidence.counts and evidence.p <= ALPHA)):
         what = environment_difference(a["environment"], b["environment"])
         reason = reason if called else change_text(evidence.ratio)
         reason += f"; environment: {what or NOTHING_DIFFERS}; the program is the same"
         decision = Decision(verdict if called else UNSURE, reason, "environment")
+    elif called and program == "equal" and stage_of(b["stage"]).runs_program:
+        reason += "; the program is the same, its inputs differ"
+        decision = Decision(verdict, reason, "inputs")
     elif program == "differs":
         if verdict != SAME:
             reason += f"; program: {facts_difference(a, b) or 'no total differs'}"

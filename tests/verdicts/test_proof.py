@@ -64,7 +64,8 @@ def test_an_equal_program_with_equal_inputs_runs_the_same(stage):
 def test_an_equal_program_whose_inputs_need_ten_times_the_iterations_is_no_proof():
     a, b = arm(stages=("execute",)), arm(10.0, stages=("execute",), inputs="i2")
     row = rows(a, b).loc["execute"]
-    assert row["verdict"] != "same"
+    assert (row["verdict"], row["cause"]) == ("slower", "inputs")
+    assert compare_arms(b, a).set_index("stage").loc["execute", "verdict"] == "faster"
     assert row["ratio"] == pytest.approx(10, rel=0.05)
     one, other = (frame[frame["stage"] == "execute"].iloc[0] for frame in (a, b))
     assert equal(one, other) is Equal.NOTHING

@@ -24,6 +24,7 @@ from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
+from harness.verdicts.proof import other_inputs
 
 SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
 PROGRAM = "program"
@@ -58,9 +59,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         `scenario`, `stage`; then
 
         - `change`: `slower`, `faster`; `environment`: a stage that only runs the program changed,
-          the program did not, or the reference program's time changed as much; `program`: it
-          changed; the time of compiling it made no step that counts, or has too few points for one;
-          `incomparable`.
+          the program and its inputs did not, or the reference program's time changed as much;
+          `program`: it changed, and no change of the time of compiling it shows; `incomparable`.
         - `state`: `confirmed`, by counts or by a second point after it, or `new`: one point so far
           shows it, and the next must confirm it.
         - `night_before`, `commit_before`: of the last point before the step; `night_after`,
@@ -191,13 +191,38 @@ def _changed(table: pd.DataFrame, stage: str, column: str) -> Iterator[tuple[int
 def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
     """Yield where a program changed under one JAX and the time of compiling it made no step.
 
-    `told` are the rows after steps, which say so themselves.
+    Where the two points alone show a change that counts, it is one of the time, as in `harness
+    compare`. `told` are the rows after steps, which say so themselves.
     """
+    usual = _usual_moves(table)
     for before, after in _changed(table, compile.STAGE.name, "fingerprint"):
         one, other = _row_of(table, before), _row_of(table, after)
         same = all(one[name] == other[name] for name in ("jax", "jaxlib"))
         if after not in told and same and facts_difference(one, other):
-            yield _Change(before, after, one["value"], other["value"], 1, 1, change=PROGRAM)
+            levels = one["value"], other["value"]
+            change = "" if _shows(one, other, usual.get((one["series"], one["piece"]))) else PROGRAM
+            yield _Change(before, after, *levels, 1, 1, change=change)
+
+
+def _shows(one: Mapping[str, Any], other: Mapping[str, Any], usual: float | None) -> bool:
+    """Tell whether two points of unlike programs show a change of time without any others.
+
+    It counts, their intervals do not meet, and no two neighbours of one program are as far apart:
+    `usual` is the most of those, in logarithms.
+    """
+    moved = abs(math.log(other["value"] / one["value"]))
+    apart = max(one["low"], other["low"]) > min(one["high"], other["high"])
+    return apart and moved >= math.log1p(effect(other["stage"])) and moved > (usual or 0.0)
+
+
+def _usual_moves(table: pd.DataFrame) -> dict[Any, float]:
+    """Return how far neighbours of one program are apart at the most, by series and piece."""
+    known = table[(table["stage"] == compile.STAGE.name) & (table["value"] > 0)]
+    pieces = [known["series"], known["piece"]]
+    moves = np.log(known["value"]).groupby(pieces).diff().abs()
+    same = known["fingerprint"] == known["fingerprint"].groupby(pieces).shift()
+    most: dict[Any, float] = moves[same].groupby([one[same] for one in pieces]).max().to_dict()
+    return most
 
 
 def _cuts(table: pd.DataFrame) -> Iterator[_Change]:
@@ -222,7 +247,7 @@ def _row(
         same = bool(one["fingerprint"] == other["fingerprint"])
     rose, fell = (SLOWER, FASTER) if other["unit"] == "seconds" else (MORE, LESS)
     change = step.change or (rose if step.after_s > step.before_s else fell)
-    if same and stage_of(other["stage"]).runs_program:
+    if same and stage_of(other["stage"]).runs_program and not other_inputs(one, other):
         change = ENVIRONMENT
     is_cut = one["piece"] != other["piece"]
     cut_by = [

@@ -34,8 +34,7 @@ _MEANINGS = {
     NEW: "new: one point shows it so far; the next night confirms it, or it is gone.",
     ENVIRONMENT: "environment: the program is the same, or the reference program's time changed as "
     "much: what runs it changed.",
-    PROGRAM: "program: it changed; the time of compiling it made no step that counts, or has too "
-    "few points for one.",
+    PROGRAM: "program: it changed, and no change of the time of compiling it shows.",
     INCOMPARABLE: "incomparable: the workload, the effort or the machine behind the name changed, "
     "so nothing is compared there.",
 }

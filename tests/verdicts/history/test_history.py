@@ -99,6 +99,7 @@ def test_the_environment_and_the_facts_are_said_and_what_is_equal_too():
         *((stage, {}, {}, ("environment", True)) for stage in ("execute", "dispatch", "load")),
         ("compile", {}, {}, ("slower", True)),
         ("execute", {}, {"fingerprint": "f1"}, ("slower", False)),
+        ("execute", {"inputs": "i1"}, {"inputs": "i2"}, ("slower", True)),
         ("execute", {"fingerprint": ""}, {}, ("slower", None)),
     ],
 )
@@ -230,6 +231,18 @@ def test_a_changed_program_is_told_though_its_times_are_unsure():
     assert (row["night_before"], row["night_after"]) == (night_name(2), night_name(3))
     upgrade = {3: {**MORE, "jax": "0.12.0.1"}}
     assert changes(nights(noisy(6, 3), upgrade, **COUNTED)) == []
+
+
+@pytest.mark.parametrize("before", [1, 2])
+def test_a_compile_ten_times_slower_at_one_commit_is_slower_there_and_faster_after_it(before):
+    """The times of one point are no step; with another program they are, as for compare."""
+    back = {before: MORE, before + 1: COUNTED}
+    found = changes(nights([1.0] * before + [10.5, 1.01], back, **COUNTED))
+    assert [row["change"] for row in found] == ["faster", "slower"]
+    assert found[1]["ratio"] == pytest.approx(10.5)
+    # As far apart as nights of one program are.
+    found = changes(nights([1.0, 1.3, 1.0, 1.25, 1.0], {3: MORE, 4: COUNTED}, **COUNTED))
+    assert [row["change"] for row in found] == ["program", "program"]
 
 
 def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_it():

@@ -117,7 +117,7 @@ def test_what_is_a_change_point_is_not_told_again_as_seen_once(tmp_path):
     fused = {"facts": Facts(fusions=3), "fingerprint": "f1"}
     write(tmp_path, *nights([1e-2, 3e-2], {1: fused}, facts=Facts(fusions=2)))
     said = run(tmp_path).stdout
-    assert "1 change point: 1 program." in said
+    assert "1 change point: 1 slower." in said
     assert "Seen once" not in said
 
 
