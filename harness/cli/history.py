@@ -60,7 +60,8 @@ def history(
                 that only runs or loads the program changed though it is the same, or the reference
                 program changed as much; program: it changed, and no change of the time of compiling
                 it shows; incomparable (--cuts): the workload, the effort or the machine changed.
-                `new`: one night shows it so far, the next confirms it or it is gone. What Python's calls prove is confirmed at once.
+                `new`: one night shows it so far, the next confirms it or it is gone. What
+                Python's calls prove is confirmed at once.
       ratio     level after / level before; above 1 is slower.
       points    nights or commits that the levels before | after rest on.
       commits   last that is not changed..first that is: the cause lies in between.

@@ -187,8 +187,8 @@ class Decision(NamedTuple):
     reason: str
     cause: str = ""
     """`program`, `inputs`, `environment`, `calls` (some calls only), `processes` (some processes
-    only), `waiting` (wall time beyond CPU time), :data:`MACHINE`, :data:`LOAD`, or "" where none is known
-    to be."""
+    only), `waiting` (wall time beyond CPU time), :data:`MACHINE`, :data:`LOAD`, or "" where
+    none is known to be."""
 
 
 class Waiting(NamedTuple):
