@@ -9,23 +9,157 @@ compiled.
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import time
 from collections.abc import Callable
 from threading import get_ident
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from harness.errors import ProfileError
-from harness.watch import jax_names, ledger
+from harness.watch import call_sites, jax_names, ledger
+from harness.watch.description import Describer
 from harness.watch.events import Kind, Request
 from harness.watch.ledger_events import Event
-from harness.watch.visits import JaxVisit, Threads
-
-if TYPE_CHECKING:
-    from harness.watch.recorder import Recorder
+from harness.watch.replacements import Replacements
+from harness.watch.visits import JaxVisit
 
 clock = time.perf_counter_ns
+
+MOST_INNER = 1_000
+"""Traces inside another that are recorded of one build."""
+
+CHECK_NS = 50_000_000
+"""How often a visit in which others take place is seen to be really going on."""
+
+
+class _Receiver(Protocol):
+    """Who writes down what :class:`Builds` sees."""
+
+    def failed(self, error: Exception) -> None:
+        """Count a failure of the recording's own."""
+
+    def built(self, build: JaxVisit) -> None:
+        """Take a build that is over and described."""
+
+    def visited(self, visit: JaxVisit) -> None:
+        """Take a pass through the slow path in which nothing was built."""
+
+    def cleared(self, what: str, function: Any, frame: FrameType) -> None:
+        """Take that a cache of JAX's was emptied."""
+
+
+class Threads(Replacements):
+    """What is going on in each thread.
+
+    What was only traced inside another visit belongs to the outer one; what was lowered or compiled
+    in there is a build of its own.
+    """
+
+    def __init__(self, describer: Describer, receiver: _Receiver) -> None:
+        super().__init__(receiver.failed)
+        self.receiver = receiver
+        self.open: dict[int, JaxVisit] = {}
+        """Thread to the innermost visit that is going on there: other threads may look."""
+        self.describer = describer
+        self._muted: set[int] = set()
+        """Threads in which a value is being looked at, which may call JAX itself."""
+        self._ids = itertools.count(1)
+
+    def current(self) -> JaxVisit | None:
+        """Return the innermost visit that is going on in this thread."""
+        return self.open.get(get_ident())
+
+    def off(self) -> bool:
+        """Return whether what happens in this thread is not to be noted."""
+        return not self.active or (bool(self._muted) and get_ident() in self._muted)
+
+    def _enter(self, kind: Kind, frame: FrameType) -> JaxVisit:
+        thread, now = get_ident(), clock()
+        outer = self.open.get(thread)
+        if outer is not None and now - outer.checked_ns > CHECK_NS:
+            outer = self._still_going_on(outer, frame, now)
+        visit = JaxVisit(kind, now, thread)
+        visit.outer, visit.frame, visit.checked_ns = outer, frame, now
+        self.open[thread] = visit
+        return visit
+
+    def _still_going_on(
+        self, visit: JaxVisit | None, frame: FrameType, now: int
+    ) -> JaxVisit | None:
+        """Leave out visits whose end was missed: an exception came while the hooks were at it."""
+        running = set()
+        above: FrameType | None = frame
+        while above is not None:
+            running.add(above)
+            above = above.f_back
+        while visit is not None and visit.frame not in running:
+            visit = visit.outer
+        if visit is not None:
+            visit.checked_ns = now
+        return visit
+
+    def _leave(self, visit: JaxVisit) -> None:
+        if visit.outer is None:
+            self.open.pop(visit.thread, None)
+        else:
+            self.open[visit.thread] = visit.outer
+
+    def _settle(self, visit: JaxVisit) -> None:
+        """Report a visit that is over, or count it to the one in which it took place."""
+        visit.end_ns = clock()
+        outer = visit.outer
+        if outer is not None and not visit.by_itself:
+            self._fold(visit, outer)
+            return
+        visit.stack = call_sites.places(visit.frame)
+        visit.frame = None
+        if not visit.built and not visit.held:
+            self.receiver.visited(visit)
+            return
+        self._place(visit, outer)
+
+    def _fold(self, visit: JaxVisit, outer: JaxVisit) -> None:
+        if visit.traced or visit.nested:
+            outer.nested += visit.traced + visit.nested
+            if len(outer.inner) < MOST_INNER:
+                if visit.function is not None and self.describer.is_the_users(visit.function):
+                    key = self.describer.function_of(visit)
+                    outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
+                outer.inner += visit.inner
+        for held in visit.held:
+            self._place(held, outer)
+
+    def _place(self, build: JaxVisit, around: JaxVisit | None) -> None:
+        """Report a build, once the number of the one is known in whose stage it took place."""
+        while around is not None and not around.stage:
+            around = around.outer
+        if around is None:
+            self._report(build, 0)
+        elif around.outer is None or around.by_itself:
+            around.id = around.id or next(self._ids)
+            self._report(build, around.id)
+        else:
+            around.held += (build,)
+
+    def _report(self, build: JaxVisit, parent: int) -> None:
+        begin = clock()
+        build.parent = parent
+        build.id = build.id or next(self._ids)
+        self._muted.add(build.thread)
+        try:
+            self.describer.describe(build)
+        finally:
+            self._muted.discard(build.thread)
+        build.own_ns += clock() - begin
+        self.receiver.built(build)
+        for held in build.held:
+            self._report(held, build.id)
+
+    def _finish(self, visit: JaxVisit) -> None:
+        self._leave(visit)
+        self._settle(visit)
 
 
 class Builds(Threads):
@@ -37,8 +171,8 @@ class Builds(Threads):
     parts = None
     """It does not look at keys."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__(recorder)
+    def __init__(self, describer: Describer, receiver: _Receiver) -> None:
+        super().__init__(describer, receiver)
         self._pending: dict[int, JaxVisit] = {}
 
     def install(self) -> None:
@@ -221,7 +355,7 @@ class Builds(Threads):
 
     def _cleared(self, what: str, function: Any, caller: FrameType) -> None:
         if not self.off():
-            self.recorder.cleared(what, function, caller)
+            self.receiver.cleared(what, function, caller)
 
     def requested(self, event: Event) -> None:
         """Take a request to compile, on the thread that made it."""

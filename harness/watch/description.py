@@ -7,16 +7,14 @@ import hashlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from harness.watch import call_sites, signatures, statics
 from harness.watch.cache_keys import SettingsReader
 from harness.watch.call_sites import origin_of
 from harness.watch.events import Leaf, Origin, Program, Static
 from harness.watch.statics import Numbers
-
-if TYPE_CHECKING:
-    from harness.watch.visits import JaxVisit
+from harness.watch.visits import JaxVisit
 
 _T = TypeVar("_T")
 

@@ -75,12 +75,12 @@ class Recorder:
 
     def __init__(self, sample_ms: float) -> None:
         self.outputs: list[Writer] = []
+        self.failures: list[str] = []
         self.describer = Describer(self.failed)
-        self.builds = Builds(self)
-        self.sampler = Sampler(self, sample_ms)
+        self.builds = Builds(self.describer, self)
+        self.sampler = Sampler(self.builds.open, self, sample_ms)
         self.backends = _Backends(self)
         self.compiles = CompileTraces(self.failed)
-        self.failures: list[str] = []
         self.test = ""
         self.own_ns = 0
         self.lock = threading.RLock()

@@ -11,16 +11,14 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Mapping
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from harness.watch import call_sites
 from harness.watch.call_sites import Places, origin_of
 from harness.watch.events import Origin
 from harness.watch.visits import JaxVisit
-
-if TYPE_CHECKING:
-    from harness.watch.recorder import Recorder
 
 INTERVAL_MS = 25.0
 LONG_NS = 500_000_000
@@ -37,11 +35,38 @@ SLOWEST_NS = 1_000_000_000
 clock = time.perf_counter_ns
 
 
-class Sampler:
-    """Samples a recorder's threads from `start` to `stop`."""
+class _Receiver(Protocol):
+    """Who writes down what a :class:`Sampler` sees."""
 
-    def __init__(self, recorder: Recorder, interval_ms: float = INTERVAL_MS) -> None:
-        self.recorder = recorder
+    def failed(self, error: Exception) -> None:
+        """Count a failure of the recording's own."""
+
+    def pause_ns(self, since_ns: int | None = None) -> int:
+        """Return how long to wait until what goes on since then is written again."""
+
+    def running(self, build: JaxVisit) -> None:
+        """Take that a build of another thread is still going on."""
+
+    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Places, Origin], int]) -> None:
+        """Take how often each thread was seen where, outside builds."""
+
+
+class Sampler:
+    """Samples the threads of this process from `start` to `stop`.
+
+    Args:
+        building: thread to the build that goes on there; it may change at any time.
+        receiver: who writes down what is seen.
+        interval_ms: how often it looks; 0 for never.
+    """
+
+    def __init__(
+        self,
+        building: Mapping[int, JaxVisit],
+        receiver: _Receiver,
+        interval_ms: float = INTERVAL_MS,
+    ) -> None:
+        self.building, self.receiver = building, receiver
         self.interval_ns = round(interval_ms * 1e6)
         self.announce_ns = 1e9 * float(os.environ.get(ANNOUNCE_VARIABLE) or "inf")
         self.own_ns = 0
@@ -79,7 +104,7 @@ class Sampler:
         while not wake.wait(self.interval_ns / 1e9):
             try:
                 self._look()
-                if clock() - flushed >= self.recorder.pause_ns():
+                if clock() - flushed >= self.receiver.pause_ns():
                     self._flush()
                     passed, flushed = clock() - flushed, clock()
                     before, spent = spent, time.thread_time_ns()
@@ -88,13 +113,13 @@ class Sampler:
                         self.interval_ns = min(2 * self.interval_ns, SLOWEST_NS)
             # The program knows nothing of this thread: no error of it may reach anyone.
             except Exception as error:
-                self.recorder.failed(error)
+                self.receiver.failed(error)
                 return
         self.own_ns += time.thread_time_ns() - spent
 
     def _look(self) -> None:
         now = clock()
-        building = self.recorder.builds.open
+        building = self.building
         for thread, frame in sys._current_frames().items():
             build = building.get(thread)
             if build is not None:
@@ -105,16 +130,16 @@ class Sampler:
     def _still_building(self, build: JaxVisit, now: int) -> None:
         told = self._told.get(build.thread, 0)
         first = told < build.begin_ns
-        pause_ns = LONG_NS if first else self.recorder.pause_ns(build.begin_ns)
+        pause_ns = LONG_NS if first else self.receiver.pause_ns(build.begin_ns)
         announced = build.stage and told < build.stage_begin_ns + self.announce_ns <= now
         if announced or now - max(told, build.begin_ns) >= pause_ns:
             self._told[build.thread] = now
-            self.recorder.running(build)
+            self.receiver.running(build)
 
     def _flush(self) -> None:
         counts, self._counts = self._counts, Counter()
         if counts:
-            self.recorder.sampled(self.interval_ns, counts)
+            self.receiver.sampled(self.interval_ns, counts)
 
 
 def innermost(frame: FrameType | None) -> Origin:

@@ -1,32 +1,11 @@
-"""Visits to JAX's slow path, as they lie in each other on a thread, until they are reported.
-
-What was only traced inside another visit belongs to the outer one; what was lowered or compiled in
-there is a build of its own.
-"""
+"""What is recorded of one pass through JAX's slow path, until it is written down."""
 
 from __future__ import annotations
 
-import itertools
-import time
-from threading import get_ident
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.watch import call_sites
 from harness.watch.call_sites import Places
 from harness.watch.events import Kind, Request
-from harness.watch.replacements import Replacements
-
-if TYPE_CHECKING:
-    from harness.watch.recorder import Recorder
-
-clock = time.perf_counter_ns
-
-MOST_INNER = 1_000
-"""Traces inside another that are kept of one build."""
-
-CHECK_NS = 50_000_000
-"""How often a visit in which others take place is seen to be really going on."""
 
 
 class JaxVisit:
@@ -106,111 +85,3 @@ class JaxVisit:
     def by_itself(self) -> bool:
         """Whether it is more than a trace inside another."""
         return bool(self.lowered or self.compiled)
-
-
-class Threads(Replacements):
-    """What is going on in each thread, for the one recorder that is told of it."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        super().__init__(recorder.failed)
-        self.recorder = recorder
-        self.open: dict[int, JaxVisit] = {}
-        """Thread to the innermost visit that is going on there: other threads may look."""
-        self.describer = recorder.describer
-        self._muted: set[int] = set()
-        """Threads in which a value is being looked at, which may call JAX itself."""
-        self._ids = itertools.count(1)
-
-    def current(self) -> JaxVisit | None:
-        """Return the innermost visit that is going on in this thread."""
-        return self.open.get(get_ident())
-
-    def off(self) -> bool:
-        """Return whether what happens in this thread is not to be noted."""
-        return not self.active or (bool(self._muted) and get_ident() in self._muted)
-
-    def _enter(self, kind: Kind, frame: FrameType) -> JaxVisit:
-        thread, now = get_ident(), clock()
-        outer = self.open.get(thread)
-        if outer is not None and now - outer.checked_ns > CHECK_NS:
-            outer = self._still_going_on(outer, frame, now)
-        visit = JaxVisit(kind, now, thread)
-        visit.outer, visit.frame, visit.checked_ns = outer, frame, now
-        self.open[thread] = visit
-        return visit
-
-    def _still_going_on(
-        self, visit: JaxVisit | None, frame: FrameType, now: int
-    ) -> JaxVisit | None:
-        """Leave out visits whose end was missed: an exception came while the hooks were at it."""
-        running = set()
-        above: FrameType | None = frame
-        while above is not None:
-            running.add(above)
-            above = above.f_back
-        while visit is not None and visit.frame not in running:
-            visit = visit.outer
-        if visit is not None:
-            visit.checked_ns = now
-        return visit
-
-    def _leave(self, visit: JaxVisit) -> None:
-        if visit.outer is None:
-            self.open.pop(visit.thread, None)
-        else:
-            self.open[visit.thread] = visit.outer
-
-    def _settle(self, visit: JaxVisit) -> None:
-        """Report a visit that is over, or count it to the one in which it took place."""
-        visit.end_ns = clock()
-        outer = visit.outer
-        if outer is not None and not visit.by_itself:
-            self._fold(visit, outer)
-            return
-        visit.stack = call_sites.places(visit.frame)
-        visit.frame = None
-        if not visit.built and not visit.held:
-            self.recorder.visited(visit)
-            return
-        self._place(visit, outer)
-
-    def _fold(self, visit: JaxVisit, outer: JaxVisit) -> None:
-        if visit.traced or visit.nested:
-            outer.nested += visit.traced + visit.nested
-            if len(outer.inner) < MOST_INNER:
-                if visit.function is not None and self.describer.is_the_users(visit.function):
-                    key = self.describer.function_of(visit)
-                    outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
-                outer.inner += visit.inner
-        for held in visit.held:
-            self._place(held, outer)
-
-    def _place(self, build: JaxVisit, around: JaxVisit | None) -> None:
-        """Report a build, once the number of the one is known in whose stage it took place."""
-        while around is not None and not around.stage:
-            around = around.outer
-        if around is None:
-            self._report(build, 0)
-        elif around.outer is None or around.by_itself:
-            around.id = around.id or next(self._ids)
-            self._report(build, around.id)
-        else:
-            around.held += (build,)
-
-    def _report(self, build: JaxVisit, parent: int) -> None:
-        begin = clock()
-        build.parent = parent
-        build.id = build.id or next(self._ids)
-        self._muted.add(build.thread)
-        try:
-            self.describer.describe(build)
-        finally:
-            self._muted.discard(build.thread)
-        build.own_ns += clock() - begin
-        self.recorder.built(build)
-        for held in build.held:
-            self._report(held, build.id)
-
-    def _finish(self, visit: JaxVisit) -> None:
-        self._leave(visit)
-        self._settle(visit)

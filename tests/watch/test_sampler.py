@@ -31,7 +31,7 @@ def sampler(interval_ms=2.0):
     found = Mock(counts=Counter(), builds=types.SimpleNamespace(open={}))
     found.pause_ns.return_value = S
     found.sampled.side_effect = lambda interval_ns, counts: found.counts.update(counts)
-    return Sampler(found, interval_ms), found
+    return Sampler(found.builds.open, found, interval_ms), found
 
 
 def test_a_thread_is_seen_where_it_is_and_a_build_only_while_it_is_long(monkeypatch):
@@ -71,7 +71,7 @@ def test_where_looking_costs_too_much_it_looks_less_often(monkeypatch):
 
 def test_it_ends_by_an_error_of_its_own_only(monkeypatch):
     looking, found = sampler()
-    found.builds = None
+    looking.building = None
     looking.start()
     time.sleep(0.1)
     found.failed.assert_called_once()
