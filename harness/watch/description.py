@@ -12,16 +12,16 @@ from typing import Any, NamedTuple, TypeVar
 from harness.watch import call_sites, signatures, statics
 from harness.watch.cache_keys import SettingsReader
 from harness.watch.call_sites import origin_of
-from harness.watch.events import Leaf, Origin, Program, Static
+from harness.watch.events import Dynamic, Leaf, Origin, Program, Static
 from harness.watch.statics import Numbers
 from harness.watch.visits import JaxVisit
 
 _T = TypeVar("_T")
 
-_Arguments = tuple[str, tuple[Leaf, ...], tuple[Static, ...]]
-"""The structure of the dynamic ones, each array in them, and the static ones."""
+_Arguments = tuple[tuple[Dynamic, ...], tuple[Leaf, ...], tuple[Static, ...]]
+"""The dynamic ones, each array in them, and the static ones."""
 
-_NO_ARGUMENTS: _Arguments = ("", (), ())
+_NO_ARGUMENTS: _Arguments = ((), (), ())
 
 _MOST_KEPT = 10_000
 
@@ -195,16 +195,16 @@ class Describer:
 
     def _arguments(self, visit: JaxVisit) -> _Arguments:
         if visit.kind == "lower" and visit.link is not None:
-            tree, leaves, fixed = visit.link.arguments
+            trees, leaves, fixed = visit.link.arguments
             metas = visit.meta[max(0, len(visit.meta) - len(leaves)) :]
             both = zip(leaves, metas, strict=False)
             placed = [
                 replace(self._texts.placed(leaf.path, meta, leaf.kind), unused=leaf.unused)
                 for leaf, meta in both
             ]
-            return tree, tuple(placed), fixed
+            return trees, tuple(placed), fixed
         if visit.info is None:
-            return "", self._leaves_of_jaxpr(visit), ()
+            return (), self._leaves_of_jaxpr(visit), ()
         call = self._try(None, statics.filtered_call, visit.function, visit.args)
         args, given = visit.args, visit.info.static_argnums
         positions = {n % len(args) if n < 0 and args else n for n in given}
@@ -236,13 +236,13 @@ class Describer:
 
     def _dynamic(
         self, visit: JaxVisit, call: statics.FilteredCall | None, positions: set[int]
-    ) -> tuple[str, tuple[Leaf, ...]]:
+    ) -> tuple[tuple[Dynamic, ...], tuple[Leaf, ...]]:
         """Return the dynamic arguments: as JAX has them, or where it failed before, as given."""
         p, signature = visit.params, visit.info.fun_signature
         if p is None:
             static_names = visit.info.static_argnames
             given = signature, visit.args, visit.kwargs, positions, static_names
-            tree, pairs = signatures.flattened(*given)
+            trees, pairs = signatures.flattened(*given)
             names, values = [path for path, _ in pairs], [value for _, value in pairs]
             types = formats = [None] * len(values)
         else:
@@ -251,17 +251,17 @@ class Describer:
             formats = [meta.format for meta in (visit.meta or ())[count:]]
             if len(formats) != len(types):
                 formats = [None] * len(types)
-            told = signatures.tree_text, signature, p.in_tree, positions
-            tree = self._try("", *told) if call is None else ""
+            trees = ()
+            if call is None:
+                trees = self._try(trees, signatures.arguments_of, signature, p.in_tree, positions)
         if call is not None:
-            tree = ", ".join(signatures.argument_text(*one) for one in call.trees)
-            names = list(call.paths)
+            trees, names = call.trees, list(call.paths)
         leaves = [*map(self._texts.leaf, names, values, types, formats)]
         if p is not None:
             none: tuple[int, ...] = ()
             for number in self._try(none, unused, p.params["jaxpr"].jaxpr, len(p.consts)):
                 leaves[number] = replace(leaves[number], unused=True)
-        return tree, tuple(leaves)
+        return trees, tuple(leaves)
 
     def _jit(self, visit: JaxVisit) -> dict[str, str]:
         link: Description | None = visit.link

@@ -159,15 +159,50 @@ class Static:
     """Whether it was passed by keyword."""
 
 
+class FixedField(NamedTuple):
+    """A fixed field of a class of pytrees, or of an object in one: what JAX compares by value."""
+
+    name: str
+    """`rate`, `config.width`; empty where the class does not say."""
+    value: str
+    """As text, shortened; `<Config>` where its own fields follow."""
+
+
+class Tree(NamedTuple):
+    """A container in a tree of arguments, or an object of a class that JAX takes apart."""
+
+    type: str
+    """`tuple`, `list`, `dict`, `None`; a class, with its module where that is not the program's,
+    and a number from the second class of that name on: `Box#2`."""
+    children: tuple[Tree | None, ...] = ()
+    """What JAX finds in it; None for an array."""
+    names: tuple[str, ...] = ()
+    """One for each child, where it has some: `'w'` of a dictionary, `rate` of an object."""
+    fields: tuple[FixedField, ...] = ()
+    """What is fixed in it."""
+
+
+class Dynamic(NamedTuple):
+    """A dynamic argument, as JAX takes it apart."""
+
+    name: str
+    tree: Tree | None = None
+    """None for an array."""
+    keyword: bool = False
+    """Whether it was passed by keyword."""
+
+
 @struct
 class Arguments(Line):
     """What a jitted function was called with."""
 
     id: int
     tree: str
-    """The structure of the dynamic arguments, names of keywords included."""
+    """As text, what `trees` has as data; a log of before has this alone."""
     leaves: tuple[Leaf, ...]
     statics: tuple[Static, ...]
+    trees: tuple[Dynamic, ...] = ()
+    """The structure of the dynamic arguments."""
 
 
 @struct

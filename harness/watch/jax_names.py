@@ -347,14 +347,9 @@ def array_type() -> type:
     return kind
 
 
-def meta_fields(kind: type) -> Sequence[str] | None:
-    """Return the fixed fields that a dataclass was registered with; None where JAX keeps none."""
-    flatten = getattr(getattr(module("tree_util"), "_registry", {}).get(kind), "to_iter", None)
-    code, cells = getattr(flatten, "__code__", None), getattr(flatten, "__closure__", None)
-    if code is None or cells is None:
-        return None
-    held = dict(zip(code.co_freevars, cells, strict=True)).get("meta_fields")
-    return None if held is None else tuple(held.cell_contents)
+def flattener(kind: type) -> Any:
+    """Return the function by which JAX takes an object of a registered class apart; or None."""
+    return getattr(getattr(module("tree_util"), "_registry", {}).get(kind), "to_iter", None)
 
 
 def static_arguments(function: Any) -> tuple[Sequence[int], Sequence[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, events, jax_names
+from harness.watch import call_sites, events, jax_names, structures
 from harness.watch.builds import Builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
@@ -281,7 +281,12 @@ class Recorder:
 
     def _arguments(self, what: tuple[Any, Any, Any]) -> int:
         # By hash, of 64 bits: a program may call with more arguments than it is wise to keep.
-        return self._number("arguments", hash(what), lambda n: events.Arguments(n, *what))
+        def line(number: int) -> events.Arguments:
+            trees, leaves, statics = what
+            text = structures.text_of(trees)
+            return events.Arguments(number, text, leaves, statics, trees)
+
+        return self._number("arguments", hash(what), line)
 
     def _settings(self, found: Description) -> int:
         key = (tuple(found.jit.items()), tuple(found.context.items()))

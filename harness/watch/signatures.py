@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.watch.call_sites import parameter_name
-from harness.watch.events import Leaf
+from harness.watch.events import Dynamic, Leaf
 from harness.watch.jax_names import array_type, public
-from harness.watch.structures import structure_text
+from harness.watch.structures import structure
 
 _OPTIONS = (
     *("donate_argnums", "donate_argnames", "static_argnums", "static_argnames"),
@@ -164,29 +164,23 @@ def layout_text(layout: Any) -> str:
     return "" if tuple(order) == tuple(range(len(order))) else str(tuple(order))
 
 
-def tree_text(signature: Any, in_tree: Any, static_positions: set[int]) -> str:
-    """Return the structure of dynamic arguments: `x, params: {'w': *}, y=`.
+def arguments_of(signature: Any, in_tree: Any, static_positions: set[int]) -> tuple[Dynamic, ...]:
+    """Return the dynamic arguments by name, each with its structure.
 
     `in_tree` is JAX's tree of (positional, by keyword), without static arguments.
     """
     positional, by_keyword = in_tree.children()
-    parts = []
+    found = []
     position = 0
     for tree in positional.children():
         while position in static_positions:
             position += 1
-        parts.append(argument_text(parameter_name(signature, position), tree))
+        found.append(Dynamic(parameter_name(signature, position), structure(tree)))
         position += 1
     names = by_keyword.node_data()[1] if by_keyword.node_data() else ()
     for name, tree in zip(names, by_keyword.children(), strict=True):
-        parts.append(argument_text(f"{name}=", tree))
-    return ", ".join(parts)
-
-
-def argument_text(name: str, tree: Any) -> str:
-    """Return an argument's name, and its structure where it is no single array."""
-    text = structure_text(tree)
-    return name if text == "*" else f"{name}: {text}"
+        found.append(Dynamic(name, structure(tree), True))
+    return tuple(found)
 
 
 def flattened(
@@ -195,8 +189,8 @@ def flattened(
     kwargs: Mapping[str, Any],
     static_positions: set[int],
     static_names: Sequence[str],
-) -> tuple[str, list[tuple[str, Any]]]:
-    """Return the :func:`tree_text` and the named arrays of arguments that JAX failed on."""
+) -> tuple[tuple[Dynamic, ...], list[tuple[str, Any]]]:
+    """Return the :func:`arguments_of` and the named arrays of arguments that JAX failed on."""
     jax = public()
     dynamic = {n: value for n, value in enumerate(args) if n not in static_positions}
     by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
@@ -206,7 +200,7 @@ def flattened(
     for name, value in (*named, *by_keyword.items()):
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
             found.append((name + jax.tree_util.keystr(path), leaf))
-    return tree_text(signature, tree, static_positions), found
+    return arguments_of(signature, tree, static_positions), found
 
 
 def jit_options(options: Any) -> dict[str, str]:

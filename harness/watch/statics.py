@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from harness.watch import call_sites, jax_names, structures
-from harness.watch.events import LONGEST_VALUE, Static
+from harness.watch.events import LONGEST_VALUE, Dynamic, Static
 
 MOST_KEPT = 4_096
 """Objects that cannot be referred to weakly are kept alive, this many at most."""
@@ -107,7 +107,7 @@ def split(
 
 def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Iterator[Static]:
     """Yield a static argument: field by field, where it is equal if all its fields are."""
-    fields = _fields(value) if level < DEEPEST else ()
+    fields = structures.compared_fields(value) if level < DEEPEST else ()
     if not fields or len(fields) > MOST_FIELDS:
         yield static(name, value, objects)
         return
@@ -119,18 +119,6 @@ def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Ite
             yield from _taken_apart(path, one, objects, level + 1)
         else:
             yield static(path, one, objects, shown=False)
-
-
-def _fields(value: Any) -> tuple[str, ...]:
-    """Return the fields that are compared where a value is; none where it is compared otherwise."""
-    kind: Any = type(value)
-    if isinstance(value, tuple):
-        return tuple(getattr(kind, "_fields", ())) if kind.__eq__ is tuple.__eq__ else ()
-    fields = getattr(kind, "__dataclass_fields__", None)
-    equal = getattr(kind.__eq__, "__code__", None)
-    if not fields or equal is None or not equal.co_filename.startswith("<"):  # one of its own
-        return ()
-    return tuple(field.name for field in fields.values() if field.compare)
 
 
 def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:
@@ -167,8 +155,7 @@ class FilteredCall(NamedTuple):
 
     function: Any
     """What `filter_jit` was given."""
-    trees: tuple[tuple[str, Any], ...]
-    """Each argument's name and JAX's structure of it."""
+    trees: tuple[Dynamic, ...]
     paths: tuple[str, ...]
     """A name for each array, in JAX's order."""
     statics: tuple[tuple[str, Any], ...]
@@ -201,16 +188,23 @@ def filtered_call(function: Any, args: Sequence[Any]) -> FilteredCall | None:
     positional = [parts["first"], *rest][:-1]  # equinox puts a None behind the last
     signature = _signature(users)
     named = [(call_sites.parameter_name(signature, n), value) for n, value in enumerate(positional)]
-    named += [(f"{name}=", value) for name, value in keywords.items()]
+    by_keyword = len(named)
+    named += keywords.items()
     first = len(positional[:1])
     leaves = {
-        part: [leaf for name, value in given for leaf in _leaves(name.rstrip("="), value)]
+        part: [leaf for name, value in given for leaf in _leaves(name, value)]
         for part, given in (("fun", [own]), ("first", named[:first]), ("rest", named[first:]))
     }
-    shown = named if isinstance(parts["fun"], _Leaf) else [own, *named]
+    trees = [
+        Dynamic(name, structures.structure(jax.tree.structure(value)), number >= by_keyword)
+        for number, (name, value) in enumerate(named)
+    ]
+    if not isinstance(parts["fun"], _Leaf):
+        name, value = own
+        trees.insert(0, Dynamic(name, structures.structure(jax.tree.structure(value))))
     return FilteredCall(
         users,
-        tuple((name, jax.tree.structure(value)) for name, value in shown),
+        tuple(trees),
         tuple(
             path
             for part in (donated, kept)

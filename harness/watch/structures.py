@@ -1,20 +1,27 @@
-"""Structures of pytrees and objects of the user's as text: no code of the user's is called."""
+"""Structures of pytrees, and objects of the user's as text: no code of the user's is called."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import dis
 import functools
 import itertools
 import re
 import time
 import weakref
 from collections.abc import Iterable, Iterator
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 from harness.watch import jax_names
 from harness.watch.call_sites import code_of, origin_of
-from harness.watch.events import LONGEST_VALUE
+from harness.watch.events import LONGEST_VALUE, Dynamic, FixedField, Tree
+
+_PLAIN_NODES = {tuple: "tuple", list: "list", type(None): "None"}
+
+DEEPEST_FIELDS = 3
+"""How deep fixed fields are taken apart into their own."""
 
 DEEPEST = 6
 """How deep what a fixed field holds is taken apart."""
@@ -42,8 +49,8 @@ _kinds: dict[str, list[weakref.ref[type]]] = {}
 """Classes of pytrees by their names."""
 
 
-def structure_text(tree: Any) -> str:
-    """Return what `str` says of JAX's tree, with names where a class has fixed fields."""
+def structure(tree: Any) -> Tree | None:
+    """Return one of JAX's trees as data; None for an array."""
     return _Text().tree(tree)
 
 
@@ -102,42 +109,65 @@ class _Text:
     def __init__(self, left: int = MOST_VALUES, by_place: bool = False) -> None:
         self.left, self.by_place = left, by_place
 
-    def tree(self, tree: Any) -> str:
+    def tree(self, tree: Any) -> Tree | None:
         node = tree.node_data()
         if node is None:
-            return "*"
+            return None
         kind, fixed = node
-        children = [self.tree(child) for child in tree.children()]
-        if kind is type(None):
-            return "None"
-        if kind is tuple:
-            return _tuple_text(children)
-        inside = ", ".join(children)
-        if kind is list:
-            return f"[{inside}]"
+        children = tuple([self.tree(child) for child in tree.children()])
+        if kind in _PLAIN_NODES:
+            return Tree(_PLAIN_NODES[kind], children)
         if kind is dict:
-            keys = (self.value(key, DEEPEST) for key in fixed)
-            pairs = zip(keys, children, strict=True)
-            return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
+            return Tree("dict", children, self._keys(fixed))
+        label = _numbered(kind)
         if fixed is None and _is_named_tuple(kind):
-            return f"CustomNode({_numbered(kind)}[namedtuple], [{inside}])"
-        return f"CustomNode({_numbered(kind)}[{self._fixed(kind, fixed)}], [{inside}])"
+            return Tree(label, children, kind._fields)
+        if kind is collections.OrderedDict:
+            return Tree(label, children, self._keys(fixed))
+        if kind is collections.defaultdict:
+            factory, keys = fixed
+            fields = FixedField("default_factory", self.value(factory, DEEPEST))
+            return Tree(label, children, self._keys(keys), (fields,))
+        return Tree(label, children, *self._named(kind, len(children), fixed))
 
-    def _fixed(self, kind: type, fixed: Any) -> str:
-        """Return the fixed fields of a class, by their names, which stand last."""
-        if type(fixed) is not tuple:
-            return self.value(fixed, DEEPEST)
-        names = _fixed_names(kind)
-        if len(names) > len(fixed):
-            names = []
-        named = [""] * (len(fixed) - len(names)) + [f"{name}=" for name in names]
-        pairs = zip(named, fixed, strict=True)
-        return _tuple_text(
-            [
-                name + (self.value(one, DEEPEST) if is_shown(kind, name[:-1]) else NOT_SHOWN)
-                for name, one in pairs
-            ]
-        )
+    def _keys(self, keys: Iterable[Any]) -> tuple[str, ...]:
+        return tuple([self.value(key, DEEPEST) for key in keys])
+
+    def _named(
+        self, kind: type, children: int, fixed: Any
+    ) -> tuple[tuple[str, ...], tuple[FixedField, ...]]:
+        """Return the names of a class's children, and its fixed fields, those without one first."""
+        if fixed is None:
+            return _names(kind, children, 0)[0], ()
+        pairs: Iterable[tuple[str, Any]] = [("", fixed)]
+        if type(fixed) is tuple:
+            if len(fixed) == children and set(fixed) <= _attributes(kind):
+                return fixed, ()  # its aux data are the names of the others
+            names, fixed_names = _names(kind, children, len(fixed))
+            unnamed = [""] * (len(fixed) - len(fixed_names))
+            pairs = zip([*unnamed, *fixed_names], fixed, strict=True)
+        elif type(fixed) is dict:
+            names, pairs = _names(kind, children, 0)[0], [(str(n), one) for n, one in fixed.items()]
+        else:
+            names = _names(kind, children, 1)[0]
+            pairs = [(next(iter(_names(kind, children, 1)[1]), ""), fixed)]
+        fields = [one for name, value in pairs for one in self._fields(kind, name, value, 0)]
+        return names, tuple(fields)
+
+    def _fields(self, kind: type, name: str, value: Any, level: int) -> Iterator[FixedField]:
+        """Yield a fixed field of a class: field by field, where it is equal if these are."""
+        if not is_shown(kind, name.rpartition(".")[2]):
+            yield FixedField(name, NOT_SHOWN)
+            return
+        inside = compared_fields(value) if name and level < DEEPEST_FIELDS else ()
+        if not inside or self.left < len(inside):
+            yield FixedField(name, self.value(value, DEEPEST))
+            return
+        self.left -= 1
+        yield FixedField(name, f"<{type_label(type(value))}>")
+        for one in inside:
+            path = f"{name}.{one}"
+            yield from self._fields(type(value), path, getattr(value, one), level + 1)
 
     def value(self, value: Any, level: int) -> str:
         kind: Any = type(value)
@@ -241,17 +271,123 @@ def _fields(value: Any) -> Iterator[tuple[str, Any]]:
             continue
 
 
+def compared_fields(value: Any) -> tuple[str, ...]:
+    """Return the fields that are compared where a value is; none where it is compared otherwise."""
+    kind: Any = type(value)
+    if isinstance(value, tuple):
+        return tuple(getattr(kind, "_fields", ())) if kind.__eq__ is tuple.__eq__ else ()
+    fields = getattr(kind, "__dataclass_fields__", None)
+    equal = getattr(kind.__eq__, "__code__", None)
+    if not fields or equal is None or not equal.co_filename.startswith("<"):  # one of its own
+        return ()
+    return tuple(field.name for field in fields.values() if field.compare)
+
+
+# --- names of what a class has, which JAX's trees do not hold -------------------------------------
+
+
+def _attributes(kind: Any) -> set[Any]:
+    return {*_dataclass_fields(kind), *getattr(kind, "__slots__", ())}
+
+
 @functools.lru_cache(maxsize=1_000)
-def _fixed_names(kind: Any) -> list[str]:
-    """Return the names of a class's fixed fields in JAX's order, as far as they are known."""
-    own = _dataclass_fields(kind)
-    if not own:
-        return []
-    told = jax_names.meta_fields(kind)
-    if told is not None:
-        return list(told)
-    return [
+def _names(kind: Any, children: int, fixed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of a class's children, and of the last of its fixed fields, as far as known.
+
+    They stand in what the function closes over that takes its objects apart (JAX's own dataclasses,
+    flax's, mujoco's), in the class (equinox's), or are the attributes that the function reads.
+    """
+    named = _closed_over(jax_names.flattener(kind))
+    groups = list(named.values())
+    given = named.get("data_fields", ()), named.get("meta_fields", ())
+    if (len(given[0]), len(given[1])) == (children, fixed):
+        return given
+    pairs = itertools.permutations(groups, 2)
+    sizes = [one for one in pairs if (len(one[0]), len(one[1])) == (children, fixed)]
+    if len(sizes) == 1 and children != fixed:
+        return sizes[0]
+    own = _dataclass_fields(kind).values()
+    static = [
         one.name
-        for one in own.values()
+        for one in own
         if one.metadata.get("static") or one.metadata.get("pytree_node") is False
     ]
+    if own and len(static) <= fixed and len(own) - len(static) == children:
+        return tuple(one.name for one in own if one.name not in static), tuple(static)
+    read = _read_by(kind)
+    if len(read) == children + fixed:
+        return read[:children], read[children:]
+    return (), ()
+
+
+def _closed_over(function: Any, level: int = 0) -> dict[str, tuple[str, ...]]:
+    """Return the lists of names that a function and those in it close over, by the variable."""
+    found: dict[str, tuple[str, ...]] = {}
+    code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
+    for name, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=False):
+        try:
+            held = cell.cell_contents
+        except ValueError:  # not yet bound
+            continue
+        if isinstance(held, list | tuple):
+            names = [one if type(one) is str else getattr(one, "name", None) for one in held]
+            if all(type(one) is str for one in names):
+                found.setdefault(name, tuple(map(str, names)))
+        elif level < DEEPEST_FIELDS and isinstance(held, FunctionType):
+            found = {**_closed_over(held, level + 1), **found}
+    return found
+
+
+def _read_by(kind: Any) -> tuple[str, ...]:
+    """Return the attributes that the function reads in one expression, in that order; or none."""
+    function = jax_names.flattener(kind)
+    code = getattr(function, "__code__", None) or getattr(
+        getattr(kind, "tree_flatten", None), "__code__", None
+    )
+    if code is None or code.co_argcount != 1:
+        return ()
+    steps = [*dis.get_instructions(code)]
+    if any(one.opname.startswith(("STORE", "CALL", "FOR")) for one in steps):
+        return ()
+    pairs = itertools.pairwise(steps)
+    return tuple(
+        str(after.argval)
+        for before, after in pairs
+        if before.opname.startswith("LOAD_FAST") and after.opname == "LOAD_ATTR"
+    )
+
+
+# --- as text --------------------------------------------------------------------------------------
+
+
+def text_of(arguments: Iterable[Dynamic]) -> str:
+    """Return dynamic arguments as a log of before has them: `x, params: {'w': *}, scale=`."""
+    found = []
+    for name, tree, keyword in arguments:
+        label = f"{name}=" if keyword else name
+        found.append(label if tree is None else f"{label}: {_node_text(tree)}")
+    return ", ".join(found)
+
+
+def _node_text(node: Tree | None) -> str:
+    if node is None:
+        return "*"
+    children = [*map(_node_text, node.children)]
+    inside = ", ".join(children)
+    match node.type:
+        case "None":
+            return "None"
+        case "tuple":
+            return _tuple_text(children)
+        case "list":
+            return f"[{inside}]"
+        case "dict":
+            pairs = zip(node.names, children, strict=True)
+            return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
+        case "collections.OrderedDict" | "collections.defaultdict":
+            keys = _tuple_text([*node.names])
+            factory = "".join(f"({field.value}, " for field in node.fields)
+            return f"CustomNode({node.type}[{factory}{keys}{')' * bool(factory)}], [{inside}])"
+    fields = [f"{name}={value}" if name else value for name, value in node.fields]
+    fixed = _tuple_text(fields) if len(fields) != 1 or node.fields[0].name else fields[0]
+    return f"CustomNode({node.type}[{fixed if fields else None}], [{inside}])"

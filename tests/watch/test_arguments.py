@@ -14,9 +14,9 @@ from jax.experimental.layout import Format, Layout
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 from harness.watch import statics, structures
-from harness.watch.events import LONGEST_VALUE
+from harness.watch.events import LONGEST_VALUE, Dynamic
 from harness.watch.statics import MOST_KEPT, Numbers
-from harness.watch.structures import structure_text
+from harness.watch.structures import structure, text_of
 from tests.watch.recorded import builds, of_a_library
 
 X = np.ones(3, np.float32)
@@ -252,32 +252,116 @@ def box(x):
     return made
 
 
-def test_fixed_fields_are_told_by_name_and_no_repr_of_the_users_is_called():
-    def text(value):
-        return structure_text(jax.tree.structure(value))
+def tree(value):
+    return structure(jax.tree.structure(value))
 
+
+def test_fixed_fields_have_names_and_no_repr_of_the_users_is_called():
     layer = Layer(X, Silent(3), 0.5)
-    assert text({"a": [layer, None]}) == (
-        f"{{'a': [CustomNode({__name__}.Layer[(rate=0.5, by=Silent(width=3, inside=None))], [*]), "
-        "None]}"
+    fields = ("rate", "0.5"), ("by", "Silent(width=3, inside=None)")
+    node = (f"{__name__}.Layer", (None,), ("w",), fields)
+    assert tree({"a": [layer, None]}) == (
+        *("dict", (("list", (node, ("None", (), (), ())), (), ()),)),
+        *(("'a'",), ()),
     )
     boxes = [box(X), box(X)]
-    assert [text(each) for each in (*boxes, boxes[0])] == [
-        f"CustomNode({__name__}.box.<locals>.Box{n}[None], [*])" for n in ("", "#2", "")
+    assert [tree(each).type.rpartition(".")[2] for each in (*boxes, boxes[0])] == [
+        *("Box", "Box#2", "Box")
     ]
+    assert tree(boxes[0]).names == ("x",)
     ordered = collections.OrderedDict(a=X)
-    for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, X, ordered):
-        tree = jax.tree.structure(plain)
-        assert f"PyTreeDef({text(plain)})".replace("collections.", "") == str(tree)
-    assert text(Pair(X, X)) == f"CustomNode({__name__}.Pair[namedtuple], [*, *])"
+    for plain in ((X,), (X, [X, {}]), {"w": X, "b": ()}, ordered):
+        jaxs = jax.tree.structure(plain)
+        text = text_of([Dynamic("x", structure(jaxs))]).removeprefix("x: ")
+        assert f"PyTreeDef({text})".replace("collections.", "") == str(jaxs)
+    assert tree(Pair(X, X)) == (f"{__name__}.Pair", (None, None), ("width", "inside"), ())
+    assert tree(collections.defaultdict(int, b=X)).fields == (("default_factory", "<class 'int'>"),)
     jitted = jax.jit(lambda layer: layer.w * layer.rate)
     first, second = builds(lambda: [jitted(Layer(X, Silent(3), rate)) for rate in (0.5, 0.6)])
     assert "rate=0.6" in second.arguments.tree
-    assert first.arguments.tree != second.arguments.tree
+    assert [built.arguments.trees[0].tree.fields[0] for built in (first, second)] == [
+        *(("rate", "0.5"), ("rate", "0.6"))
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Solver:
+    """Compared by its fields."""
+
+    name: str
+    options: Options
+
+
+def registered(register):
+    """Return an object of a dataclass with one array, `w`, and two fixed fields."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Model:
+        w: Any
+        solver: Any
+        steps: Any
+
+    register(Model)
+    return Model(X, Solver("CG", Options(4)), 3)
+
+
+def by_fields(kind):
+    data, meta = (
+        [one for one in dataclasses.fields(kind) if (one.name == "w") == dynamic]
+        for dynamic in (True, False)
+    )
+
+    def taken_apart(model):
+        keyed = tuple((jax.tree_util.GetAttrKey(f.name), getattr(model, f.name)) for f in data)
+        return keyed, tuple(getattr(model, f.name) for f in meta)
+
+    jax.tree_util.register_pytree_with_keys(kind, taken_apart, lambda meta, data: None)
+
+
+def by_one_expression(kind):
+    jax.tree_util.register_pytree_node(
+        kind, lambda own: ((own.w,), (own.solver, own.steps)), lambda meta, data: None
+    )
+
+
+def by_its_method(kind):
+    kind.tree_flatten = lambda self: ((self.w,), {"solver": self.solver, "steps": self.steps})
+    kind.tree_unflatten = classmethod(lambda kind, fixed, data: None)
+    jax.tree_util.register_pytree_node_class(kind)
+
+
+def by_jax(kind):
+    jax.tree_util.register_dataclass(kind, ["w"], ["solver", "steps"])
+
+
+@pytest.mark.parametrize("register", [by_fields, by_one_expression, by_its_method, by_jax])
+def test_fixed_fields_of_a_librarys_class_have_names_and_their_own_fields(register):
+    node = tree(registered(register))
+    label = f"<{__name__}.{{}}>".format
+    assert node.fields == (
+        ("solver", label("Solver")),
+        ("solver.name", "'CG'"),
+        ("solver.options", label("Options")),
+        ("solver.options.width", "4"),
+        ("solver.options.act", "None"),
+        ("steps", "3"),
+    )
+    assert node.names == (() if register is by_its_method else ("w",))
+
+
+def test_what_reads_its_fields_in_another_order_gives_no_names():
+    def fixed_first(model):
+        fixed = (model.solver, model.steps)
+        return (model.w,), fixed
+
+    def register(kind):
+        jax.tree_util.register_pytree_node(kind, fixed_first, lambda meta, data: None)
+
+    assert {field.name for field in tree(registered(register)).fields} == {""}
 
 
 def test_what_a_dataclass_keeps_out_of_its_repr_is_not_shown_and_told_apart():
-    assert "s3cret" not in structure_text(jax.tree.structure(Account("s3cret")))
+    assert "s3cret" not in str(tree(Account("s3cret")))
     jitted = jax.jit(lambda x, account: x * 2, static_argnums=1)
     found = builds(lambda: [jitted(X, Account(token)) for token in ("s3cret", "another")])
     ((_, first), (_, second)) = (build.arguments.statics for build in found)
