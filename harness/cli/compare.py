@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import pandas as pd
 from click.exceptions import Exit
 
 from harness.cli import options
@@ -15,15 +18,16 @@ from harness.cli.output import Format, Heading, Output, Part, TextTable, say, wa
 from harness.cli.progress import progress
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.frame.load import everything
-from harness.records import git
+from harness.records import environment, git
 from harness.records.schema import Record
+from harness.records.units import seconds_text
 from harness.stages import sampling
 from harness.verdicts import explain, inside, markdown, programs, rules, summary
 from harness.verdicts.arms import StoredRecords
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.live.arm import parse
-from harness.verdicts.live.comparison import compare_live
+from harness.verdicts.live.comparison import compare_live, open_rows
 from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.pairs import environment_lines
 
@@ -42,7 +46,12 @@ WRAPPED = ("case", "reason", "workload")
     ),
     every=Option("--all", help="List every row, also those that are the same."),
     by_counts=Option("--counts", help="Decide by counts alone; see above."),
-    live_=Option(help="Measure both arms now, in turns; see above."),
+    live_=Option(help="Measure both arms in turns, whatever is stored; see above."),
+    stored=Option(help="Only read what is stored; measure nothing."),
+    time_=Option(
+        metavar="DURATION",
+        help="How long measuring in turns may take, such as 60s or 5min.",
+    ),
 )
 def compare(
     *,
@@ -54,6 +63,8 @@ def compare(
     every: bool = False,
     by_counts: bool = False,
     live_: bool = False,
+    stored: bool = False,
+    time_: str = "",
     effort: options.Effort = "default",
     seed: options.Seed = None,
     benchmarks: options.Benchmarks = Path("benchmarks"),
@@ -62,8 +73,9 @@ def compare(
     r"""Did it become slower? Hold two arms against each other: a verdict per case and stage.
 
     \b
-      harness compare HEAD~1 HEAD                  two commits that were measured
-      harness compare v1.0 my-branch               tags and branches, if their commits were measured
+      harness compare HEAD~1 HEAD                  two commits: measures what is missing, in turns
+      harness compare v1.0 my-branch --time 60s    the same, for a minute at most
+      harness compare HEAD~1 HEAD --stored         only by what is stored
       harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
       harness compare cold warm -s Mlp             two scenarios, some workloads
       harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
@@ -73,16 +85,20 @@ def compare(
       harness compare main HEAD --counts           by counts alone: one process of each is enough
 
     \b
-    With --live both arms run now, in rounds: each measures both once, in random order, in fresh
-    processes of its own folder (a git worktree for a commit), interpreter and environment:
+    Two commits of this repository, in a terminal or in CI (CI is set): rows that are stored and
+    decided stay; those that are not stored, or unsure, are measured now, in turns. How long that
+    takes is shown before it starts. Every other pair, and output that is no terminal, only reads.
+    In turns means rounds: each measures both once, in random order, in fresh processes of its own
+    folder (a git worktree for a commit; the working tree is not touched). --live measures so
+    whatever is stored, and takes more arms:
       harness compare main . --live                        a commit and the working tree
       harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
       harness compare . python=../other/.venv --live       this JAX and another one
       harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
-    --effort 8x3 is eight rounds of three passes at most: after four, and every four more, those
-    workloads go on of which a row is open, `unsure` that more processes can decide. The two
-    processes of a round are a pair. Ctrl-C compares what is finished; the same command then goes on
-    from there.
+    --effort 8x3 is eight rounds of three passes at most: after one, for what is proven, then after
+    four, and every four more, those workloads go on of which a row is open, `unsure` that more
+    processes can decide. The two processes of a round are a pair. Ctrl-C compares what is finished;
+    the same command then goes on from there, and for a day measures nothing that it has measured.
 
     \b
     An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag
@@ -96,7 +112,7 @@ def compare(
       same            less than what counts, and surely less than twice that; or proven: code or
                       program, inputs, versions and flags are equal, and the machine did the rest
       unsure          neither: the reason says what is lacking. Times that were measured under
-                      unlike loads of the machine decide nothing: --live measures both in turns
+                      unlike loads of the machine decide nothing: taking turns does
       broken          healthy in A; fails in B, or its file cannot be imported there
       more, less      a benchmark in another unit than seconds: one value a side, by at least 10 %
       incomparable    one side only, another version of the workload, failed, skipped, no samples;
@@ -126,15 +142,16 @@ def compare(
         raise UsageError("--explain is for reading: leave --format out.")
     if by_counts and (live_ or explain):
         raise UsageError("--counts decides by counts that are stored: leave --live, --explain out.")
+    if stored and (live_ or time_):
+        raise UsageError("--stored measures nothing: leave --live and --time out.")
     use_those_of(Path())
+    level = sampling.effort(effort)
+    asked = LiveOptions(level, benchmarks, filters, seed, time_s=options.duration("--time", time_))
     if live_:
-        level = sampling.effort(effort)
-        comparison, records = measured(a, b, results, filters, level, seed, benchmarks)
+        comparison, records = measured(a, b, results, asked)
     else:
-        try:
-            comparison, records = _stored(a, b, results, filters)
-        except NotMeasured as error:
-            raise UsageError(f"{error}{_measured_now(a, b, benchmarks.resolve())}") from None
+        measures = not (stored or by_counts) and _is_watched(output)
+        comparison, records = _by_what_is_there(a, b, results, asked, measures)
     if by_counts:
         raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
@@ -152,28 +169,96 @@ def compare(
     raise Exit(code)
 
 
-def _stored(a: str, b: str, results: Path, filters: Filters) -> tuple[Comparison, Records]:
-    """Return the comparison of two arms that were measured before, and the records of each."""
+def _is_watched(output: Output) -> bool:
+    """Tell whether somebody waits for the answer: at a terminal, or as a job of CI."""
+    return bool(os.environ.get("CI")) or (output.path is None and sys.stdout.isatty())
+
+
+def _by_what_is_there(
+    a: str, b: str, results: Path, asked: LiveOptions, measures: bool
+) -> tuple[Comparison, Records]:
+    """Return the comparison of two arms by stored rows; what is missing is measured in turns.
+
+    That is so where `measures`, and both arms are commits that can be measured here.
+    """
     with warnings_said():
         frame = everything(results) if results.exists() else None
-        arms = named_arms(frame, a, b, results)
-        comparison = comparison_between(*arms, results, filters=filters)
+    here = measures and _can_take_turns(a, b, frame, asked)
+    if here and frame is not None:
+        frame = frame[_is_own(frame, asked) & (frame["dirty"] == "")]
+    try:
+        with warnings_said():
+            arms = named_arms(frame, a, b, results)
+            comparison = comparison_between(*arms, results, filters=asked.filters)
+    except NotMeasured as error:
+        if here:
+            return measured(a, b, results, asked)
+        raise UsageError(f"{error}{_measured_now(a, b, asked.benchmarks.resolve())}") from None
+    only = _undecided(comparison) if here else []
+    if only:
+        rows = arms[0].rows, arms[1].rows
+        live, of_turns = measured(a, b, results, asked, rows, only)
+        stored = (StoredRecords(arm, results) for arm in arms)
+        return live, [[*one, *other] for one, other in zip(stored, of_turns, strict=True)]
     return comparison, [StoredRecords(arm, results) for arm in arms]
+
+
+def _undecided(comparison: Comparison) -> list[str]:
+    """Return the workloads of which turns can decide a row: an open one, or one of one arm only."""
+    frame = comparison.frame
+    one_sided = (frame["n_a"] == 0) ^ (frame["n_b"] == 0)
+    rows = pd.concat(
+        [open_rows(frame), frame[one_sided & (frame["verdict"] == rules.INCOMPARABLE)]]
+    )
+    return sorted(set(rows["workload"]))
+
+
+def _can_take_turns(a: str, b: str, frame: pd.DataFrame | None, asked: LiveOptions) -> bool:
+    """Tell whether both arms are commits of this repository that this environment can measure.
+
+    Those that another machine or environment alone has measured are only read.
+    """
+    folder = asked.benchmarks.resolve()
+    commits = [git.commit_of(folder.parent, arm).hash for arm in (a, b)]
+    if not all(commits) or any(os.path.exists(arm) for arm in (a, b)):
+        return False
+    if _without_folder(commits, folder):
+        return False
+    if frame is None:
+        return True
+    measured = frame[frame["commit"].isin(commits)]
+    elsewhere = {*measured["commit"]} - {*measured["commit"][_is_own(measured, asked)]}
+    return not elsewhere
+
+
+def _is_own(frame: pd.DataFrame, asked: LiveOptions) -> pd.Series[bool]:
+    """Return which rows this machine has measured in this environment."""
+    return (frame["machine"] == asked.machine) & (frame["env"] == environment.env_name())
+
+
+def _without_folder(commits: Sequence[str], folder: Path) -> list[str]:
+    """Return those of some commits that have no such folder of benchmarks."""
+    top = git.top_of(folder.parent)
+    name = folder.relative_to(top).as_posix() if top else ""
+    return [
+        commit
+        for commit in commits
+        if not top or not git.said(top, "rev-parse", "--verify", "--quiet", f"{commit}:{name}")
+    ]
 
 
 def _measured_now(a: str, b: str, benchmarks: Path) -> str:
     """Return the command that measures both arms, where they are commits that can be measured."""
     top = git.top_of(benchmarks.parent)
-    commits = [git.commit_of(benchmarks.parent, arm).hash for arm in (a, b)]
-    if top is None or not all(commits):
+    commits = {arm: git.commit_of(benchmarks.parent, arm).hash for arm in (a, b)}
+    if top is None or not all(commits.values()):
         return ""
-    folder = benchmarks.relative_to(top).as_posix()
-    for arm, commit in zip((a, b), commits, strict=True):
-        if not git.said(top, "rev-parse", "--verify", "--quiet", f"{commit}:{folder}"):
-            return (
-                f" {arm!r} has no folder {folder}, so it cannot be measured: commit that folder, "
-                "and compare what you change from then on."
-            )
+    if bare := _without_folder([*commits.values()], benchmarks):
+        arm = next(arm for arm, commit in commits.items() if commit in bare)
+        return (
+            f" {arm!r} has no folder {benchmarks.relative_to(top).as_posix()}, so it cannot be "
+            "measured: commit that folder, and compare what you change from then on."
+        )
     return f" This measures both now, in turns: harness compare {_typed(a)} {_typed(b)} --live"
 
 
@@ -185,13 +270,16 @@ def measured(
     a: str,
     b: str,
     results: Path,
-    filters: Filters,
-    level: sampling.Effort,
-    seed: int | None,
-    benchmarks: Path,
+    asked: LiveOptions,
+    stored: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+    only: Sequence[str] = (),
 ) -> tuple[Comparison, Records]:
-    """Return the comparison of two arms that are measured now, in turns, and their records."""
+    """Return the comparison of two arms that are measured now, in turns, and their records.
+
+    `stored` are rows that were measured before, which those of the workloads `only` replace.
+    """
     arms = parse(a), parse(b)
+    filters = asked.filters
     for arm in arms:
         for name, own, wanted in (
             ("target", arm.target, filters.target),
@@ -201,17 +289,15 @@ def measured(
                 raise UsageError(
                     f"The arm {arm.text!r} is of {name}={own}, which --{name} leaves out."
                 )
-    asked = LiveOptions(level, benchmarks, filters, seed)
-    if level.limit > 1:
-        say(f"at most {level.limit} rounds, each a process per arm; the first tells how long")
     with warnings_said():
         try:
             with progress() as on_progress:
-                live = compare_live(arms, asked, results, on_progress)
+                live = compare_live(arms, asked, results, on_progress, stored, only)
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise Exit(ExitCode.INTERRUPTED) from None
-    say(f"{live.rounds} of at most {level.limit} rounds; records: {live.folder}")
+    rounds = f"{live.rounds} of at most {asked.effort.limit} rounds"
+    say(f"{rounds} in {seconds_text(live.spent_s)}; records: {live.folder}")
     return live.comparison, live.records
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ import click
 from harness.cli.lazy import SETTINGS, Command
 from harness.cli.output import Format, Output
 from harness.declare.filters import Filters as Filters
+from harness.errors import UsageError
 from harness.stages.scenarios.registry import SCENARIOS
 
 
@@ -102,6 +104,21 @@ def _without_none(kind: Any) -> Any:
 def _split(context: click.Context, option: click.Parameter, values: Sequence[str]) -> list[str]:
     """Return the names in texts that may have several, joined by commas."""
     return [name.strip() for text in values for name in text.split(",")]
+
+
+def duration(option: str, text: str) -> float | None:
+    """Return the seconds of a text such as `60s`, `5min` or `1.5h`; None for "".
+
+    Raises:
+        UsageError: it is no such text.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|)", text.strip())
+    seconds = float(match[1]) * {"": 1, "s": 1, "min": 60, "h": 3600}[match[2]] if match else 0.0
+    if text and not seconds:
+        raise UsageError(
+            f"{option} {text!r}: expected a number and s, min or h, such as 60s or 5min."
+        )
+    return seconds or None
 
 
 Select = Annotated[

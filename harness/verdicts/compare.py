@@ -32,7 +32,12 @@ class Comparison:
     """What :func:`harness.verdicts.compare_arms` returns: a row per pair, in their order."""
     rates: dict[Setting, ErrorRates | None]
     """Of the machines, efforts and environments that were compared."""
-    interleaved: bool = False
+
+    @property
+    def interleaved(self) -> bool:
+        """Whether the processes of both sides took turns in every row that was judged."""
+        judged = self.frame[self.frame["basis"] != ""]
+        return bool(len(judged) and judged["in_turns"].all())
 
 
 @takes_frame
@@ -94,13 +99,14 @@ def comparison_between(
     on: Sequence[str] | None = None,
     interleaved: bool = False,
     share: float = 1.0,
+    stored_share: float = 1.0,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
     `filters` hide rows: what is shown is the same with and without them. `on` are the columns in
     which the arms differ by intention; None means those that both select on with different values.
-    `share` is the part of the error that this look may make
-    (:func:`harness.verdicts.live.rounds.share`).
+    `share` is the part of the error that this look at rows in turns may make
+    (:func:`harness.verdicts.live.rounds.share`), `stored_share` that of a look at all others.
     """
     differing = arms.differing(a, b) if on is None else list(on)
     settings: dict[Setting, None] = {}
@@ -119,7 +125,7 @@ def comparison_between(
     rows = pd.concat([a.rows, b.rows], keys=[0, 1])
     wanted = set(choose.rows(rows, filters or Filters()).index)
     pairs = pair(a.rows, b.rows, differing)
-    frame = verdicts_on(pairs, scatter_of(known), interleaved, share, differing)
+    frame = verdicts_on(pairs, scatter_of(known), interleaved, share, differing, stored_share)
     shown = [
         number
         for number, sides in enumerate(pairs.pairs)
@@ -127,4 +133,4 @@ def comparison_between(
     ]
     kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
     frame = frame.iloc[shown].reset_index(drop=True)
-    return Comparison(a, b, kept, frame, rates, interleaved)
+    return Comparison(a, b, kept, frame, rates)

@@ -55,6 +55,8 @@ class Family:
     """What proves of each row that nothing which determines it differs."""
     met: ArmLoads | None = None
     """How busy the machine was; None where that is no matter, because processes took turns."""
+    share: float = 1.0
+    """The part of the error that this look may make."""
 
     def __post_init__(self) -> None:
         pairs = [drift.seconds(a, b) for a, b in self.pairs]
@@ -155,7 +157,7 @@ class Family:
         a, b = self.candidates[self.whole_basis]
         return a[self.open], b[self.open]
 
-    def moved(self, share: float) -> Whole:
+    def moved(self) -> Whole:
         """Return what all open rows did together: of fewer than three, or few processes, nothing.
 
         Of each process the median over its cases counts, or the mean where that shows less: one
@@ -171,7 +173,7 @@ class Family:
         both = self._of_open()
         means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
         one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
-        found = statistics.estimates(one, other, self.paired, share)
+        found = statistics.estimates(one, other, self.paired, self.share)
         least = int(np.argmin(np.abs(np.log(found.ratio))))
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.

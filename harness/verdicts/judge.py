@@ -17,7 +17,7 @@ from harness.verdicts.drift import Loops
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
 from harness.verdicts.loads import ArmLoads
-from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken, pair
+from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken, pair, took_turns
 from harness.verdicts.proof import Equal, equal
 from harness.verdicts.statistics import Floats
 
@@ -38,7 +38,7 @@ COLUMNS = (
         "effect",
     ),
     *("fingerprint_a", "fingerprint_b", "also_differs"),
-    *("stage_verdict", "stage_ratio", "stage_reason"),
+    *("stage_verdict", "stage_ratio", "stage_reason", "in_turns"),
 )
 """Columns of every comparison; one per axis stands behind `version`."""
 
@@ -47,6 +47,7 @@ NUMBERS = (
     "stage_ratio",
 )
 COUNTS = ("n_a", "n_b")
+FLAGS = ("in_turns",)
 
 _FAMILY = ("machine", "target", "scenario", "stage")
 """What the rows of a family share."""
@@ -97,7 +98,8 @@ def compare_arms(
         `p_adjusted` corrected for the number of rows of the stage, NaN where the row alone cannot
         be called; `effect`, the smallest that counts (0.05: 5 %); `stage_ratio`, of the stage's
         typical case.
-        Int64: `n_a`, `n_b`, processes.
+        Int64: `n_a`, `n_b`, processes. Bool: `in_turns`, whether the processes of both sides took
+        turns.
 
     Raises:
         UsageError: `a` or `b` lacks columns that every frame has.
@@ -115,6 +117,7 @@ def verdicts_on(
     interleaved: bool = False,
     share: float = 1.0,
     on: Collection[str] = (),
+    stored_share: float = 1.0,
 ) -> pd.DataFrame:
     """Return the frame that :func:`compare_arms` describes, a row per pair in their order.
 
@@ -122,33 +125,39 @@ def verdicts_on(
     judged as a whole, and then each by itself.
 
     `pairs` are all that both arms have; what is hidden later is judged as well. `share` is the part
-    of the error that this look may make, of several at what comes in.
+    of the error that this look at rows in turns may make, of several at what comes in, and
+    `stored_share` that of a look at all others.
     """
     axes = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
     found = [_known(one, axes) | {"also_differs": also_differs(one, on)} for one in pairs.pairs]
-    members: dict[tuple[str, ...], list[int]] = {}
+    members: dict[tuple[Any, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
+        in_turns = interleaved or took_turns((a, b))
+        found[number]["in_turns"] = in_turns
         # Arms that took turns were measured here, on whatever device they were told to use.
-        problem = rules.without_clock(a, b, machines=not interleaved)
+        problem = rules.without_clock(a, b, machines=not in_turns)
         if problem:
             found[number] |= problem._asdict()
             if a and b and problem.verdict in rules.BY_VALUE and min(a["value"], b["value"]) > 0:
                 found[number]["ratio"] = b["value"] / a["value"]
         else:
-            key = tuple(found[number][name] for name in _FAMILY)
+            key = (in_turns, *(found[number][name] for name in _FAMILY))
             members.setdefault(key, []).append(number)
-    loops, met = Loops(pairs), None if interleaved else ArmLoads(pairs)
+    loops, loads = Loops(pairs), ArmLoads(pairs)
     families = []
-    for numbers in members.values():
+    for (in_turns, *_), numbers in members.items():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
         same = [equal(a, b) for a, b in rows]
-        families.append(Family(rows, numbers, effects, interleaved, loops, same, met))
-    for family, whole in zip(families, _wholes(families, share), strict=True):
-        for number, decided in zip(family.numbers, _rows(family, whole, share), strict=True):
+        met = None if in_turns else loads
+        part = share if in_turns else stored_share
+        families.append(Family(rows, numbers, effects, in_turns, loops, same, met, part))
+    for family, whole in zip(families, _wholes(families), strict=True):
+        for number, decided in zip(family.numbers, _rows(family, whole), strict=True):
             found[number] |= decided
     kinds: dict[str, Any] = dict.fromkeys(COLUMNS, "str")
     kinds |= dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
+    kinds |= dict.fromkeys(FLAGS, "bool")
     columns = with_axes(COLUMNS, axes.values())
     return pd.DataFrame(found, columns=columns, dtype=object).astype(kinds)
 
@@ -165,9 +174,9 @@ def _known(pair: Pair, axes: Mapping[str, str]) -> dict[str, Any]:
     return row
 
 
-def _wholes(families: Sequence[Family], share: float) -> list[tuple[rules.Decision, float]]:
+def _wholes(families: Sequence[Family]) -> list[tuple[rules.Decision, float]]:
     """Return the verdict on each family as a whole, and the ratio of its typical case."""
-    moved = [family.moved(share) for family in families]
+    moved = [family.moved() for family in families]
     ratio, p, effect = (np.array([getattr(m, f) for m in moved]) for f in ("ratio", "p", "effect"))
     adjusted = statistics.adjust(p, statistics.counting(ratio, effect))
     tested = int(np.count_nonzero(~np.isnan(p)))
@@ -190,16 +199,14 @@ def _wholes(families: Sequence[Family], share: float) -> list[tuple[rules.Decisi
     return list(zip(decided, ratio.tolist(), strict=True))
 
 
-def _rows(
-    family: Family, whole: tuple[rules.Decision, float], share: float
-) -> Iterator[dict[str, Any]]:
+def _rows(family: Family, whole: tuple[rules.Decision, float]) -> Iterator[dict[str, Any]]:
     """Yield what is decided on each row of a family."""
     decision, whole_ratio = whole
     moved = decision.verdict in (rules.SLOWER, rules.FASTER) and decision.cause == "environment"
     # What all cases share is the finding then, and no drift.
     basis = family.whole_basis if moved else next(iter(family.candidates))
     a, b = family.candidates[basis]
-    numbers = statistics.estimates(a, b, family.paired, share)
+    numbers = statistics.estimates(a, b, family.paired, family.share)
     pairs = family.pairs
     same = [Equal.NOTHING if moved and one is Equal.PROGRAM else one for one in family.equal]
     about = list(zip(pairs, same, family.unlike, strict=True))
@@ -212,8 +219,8 @@ def _rows(
     counts = statistics.counting(numbers.ratio, family.effects)
     adjusted = statistics.adjust(np.where(callable_, numbers.p, np.nan), counts)
     tested = int(np.count_nonzero(~np.isnan(adjusted)))
-    calls, (calls_adjusted, of_calls) = _Judged.of_calls(family, share)
-    wall, (waiting, of_waiting) = _Judged.of_wall(family, share)
+    calls, (calls_adjusted, of_calls) = _Judged.of_calls(family)
+    wall, (waiting, of_waiting) = _Judged.of_wall(family)
     n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in (a, b))
     inner = numbers.low, numbers.high
     columns = (n_a, n_b, numbers.ratio, *inner, numbers.p, adjusted, family.effects, counts)
@@ -257,23 +264,21 @@ class _Judged(NamedTuple):
         }
 
     @classmethod
-    def of_calls(cls, family: Family, share: float) -> tuple[_Judged, tuple[Floats, int]]:
+    def of_calls(cls, family: Family) -> tuple[_Judged, tuple[Floats, int]]:
         """Return what 90 % of calls do not exceed; p corrected for the rows, and how many."""
         sides = family.calls()
-        numbers = statistics.estimates(*sides, family.paired, share)
+        numbers = statistics.estimates(*sides, family.paired, family.share)
         counts = statistics.counting(numbers.ratio, np.full(len(family.pairs), rules.CALLS_EFFECT))
         adjusted = np.where(counts, statistics.adjust(numbers.p, counts), np.nan)
         judged = cls(sides, numbers, [drift.CALLS] * len(family.pairs))
         return judged, (adjusted, int(np.count_nonzero(~np.isnan(numbers.p))))
 
     @classmethod
-    def of_wall(
-        cls, family: Family, share: float
-    ) -> tuple[_Judged, tuple[list[rules.Waiting], int]]:
+    def of_wall(cls, family: Family) -> tuple[_Judged, tuple[list[rules.Waiting], int]]:
         """Return the wall time, what waiting each row has in it, and how many were judged."""
         sides = family.wall()
-        numbers = statistics.estimates(*sides, family.paired, share)
-        rise, p = statistics.rises(*family.waiting(), family.paired, share)
+        numbers = statistics.estimates(*sides, family.paired, family.share)
+        rise, p = statistics.rises(*family.waiting(), family.paired, family.share)
         usual = np.exp(np.nanmean(sides[0], axis=1))
         counts = np.abs(rise) >= np.maximum(rules.WAITING_S, family.effects * usual)
         adjusted = np.nan_to_num(statistics.adjust(p, counts), nan=1.0)

@@ -35,7 +35,7 @@ LABEL = "index"
 
 _LATER = (
     *("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol"),
-    *("waiting_samples", "others_cores", "load_averages", "inputs", "code"),
+    *("waiting_samples", "others_cores", "load_averages", "inputs", "code", "in_turns"),
 )
 """Columns that are used where a frame has them."""
 
@@ -116,6 +116,11 @@ def _with_broken(rows_a: _Rows, rows_b: _Rows) -> _Rows:
         if not is_broken(row) or (row["machine"], row["workload"]) not in told
     }
     return {**left, **found}
+
+
+def took_turns(pair: Pair) -> bool:
+    """Tell whether the processes of both sides took turns."""
+    return all(row is not None and row.get("in_turns") is True for row in pair)
 
 
 def is_broken(row: Row) -> bool:

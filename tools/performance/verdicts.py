@@ -245,7 +245,7 @@ def looked(pool: Pool, rng: random.Random, count: int, limit: int) -> None:
             a, b = (
                 anonymous(arm(pool, set(rounds[begin : begin + looks[-1]]))) for begin in (0, limit)
             )
-            parts = (share(looks, limit), 1.0)
+            parts = (share([one / limit for one in looks]), 1.0)
             for part, (how, called) in zip(parts, ever.items(), strict=True):
                 frame = judged(a, b, interleaved=True, share=part)
                 called |= set(frame["stage"][frame["called"] | frame["together"]])

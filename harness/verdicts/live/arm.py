@@ -19,7 +19,7 @@ from harness.stages.scenarios import registry as scenarios
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""
 
-_PROBE = "import harness.engine.sweep, rich, click, jax"
+_PROBE = "import harness.engine.sweep, jax"
 _PREFIXES = ("python=", "set:", "target=", "scenario=")
 
 

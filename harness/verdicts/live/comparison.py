@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import random
-import re
 import time
 import warnings
 from collections import Counter
@@ -21,18 +20,21 @@ from harness.engine.lock import measuring
 from harness.engine.outcome import Progress, warn
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
+from harness.frame.ratios import LEAST_PROCESSES
 from harness.records import json_file
 from harness.records.git import commit_of
 from harness.records.schema import Record
 from harness.records.store import machine_folder
-from harness.records.units import seconds_text
+from harness.records.units import counted, seconds_text
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
 from harness.verdicts.live.rounds import (
+    FIRST,
     STATE,
     LiveOptions,
     LiveState,
+    Worker,
     difference_problems,
     measure_round,
     next_look,
@@ -58,6 +60,8 @@ class Rounds:
     rounds: int
     folder: Path
     """Of its records, by round and arm."""
+    spent_s: float
+    """How long they took."""
 
 
 def compare_live(
@@ -65,14 +69,18 @@ def compare_live(
     options: LiveOptions,
     results: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    stored: tuple[pd.DataFrame, pd.DataFrame] | None = None,
+    only: Sequence[str] = (),
 ) -> Rounds:
     """Measure two arms in turns until no row is open, and compare them as pairs.
 
-    Looks at what there is after 4 rounds and after every 4 more, each look at its share of the
-    error (:func:`harness.verdicts.live.rounds.share`); workloads with open rows go on.
+    Looks at what there is after one round, for what is proven; at the clocks after 4 and after
+    every 4 more, each look at its share of the error (:func:`harness.verdicts.live.rounds.share`);
+    workloads with open rows go on.
 
     Ctrl-C ends it with the rounds that both arms have finished, and a warning; without any, it is
-    raised again. Asked the same again within a day, of the same code, it goes on from there.
+    raised again. Asked the same again within a day, of the same code, it goes on from there, and
+    measures nothing where that has ended.
 
     Args:
         arms: what is measured (:func:`harness.verdicts.live.arm.parse`).
@@ -80,6 +88,8 @@ def compare_live(
         results: the tree that keeps the records, in `MACHINE/live/`, where :func:`harness.load`
             does not look, and that has the error rates; None throws the records away.
         on_progress: is told of every arm of every round.
+        stored: the rows of both arms that were measured before, which those of `only` replace.
+        only: the workloads that are measured, all that the options choose without any.
 
     Raises:
         UsageError: there is no such commit, or neither arm has one of the stages; others measure
@@ -94,31 +104,36 @@ def compare_live(
         places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
         stack.enter_context(measuring(warn(on_progress)))  # nobody else between two arms either
         home = machine_folder(results, options.machine) / "live" if results else None
-        state, folder = _begun(_asked(places, options, results), options.seed, home)
+        asked = _asked(places, options, results, only)
+        state, folder = _begun(asked, options.seed, home)
         folder = folder or Path(stack.enter_context(temporary_folder()))
-        run = _Run(places, options, state, folder, on_progress)
+        run = _Run(places, options, state, folder, on_progress, home, list(only))
+        stack.callback(run.end)
+        done = state.ended
         while True:
-            stopped = run.goes_on_until(next_look(state.looks[-1] if state.looks else 0, run.limit))
-            if state.rounds not in state.looks:
-                state.looks.append(state.rounds)
+            look = next_look(state.rounds, run.limit)
+            stopped = not done and run.goes_on_until(look)
+            if state.rounds >= LEAST_PROCESSES and run.used > max(state.looks, default=0.0):
+                state.looks.append(run.used)
             comparison = comparison_between(
-                Arm(arms[0].text, frame_of(run.records[0])),
-                Arm(arms[1].text, frame_of(run.records[1])),
+                *run.arms(arms, stored),
                 results,
-                interleaved=True,
                 filters=Filters(stage=options.filters.stage),
                 on=differing_columns(*arms),
-                share=share(state.looks, run.limit),
+                share=(share(state.looks) if state.looks else 1.0) * (0.5 if stored else 1.0),
+                stored_share=0.5,
             )
-            state.open = dict(Counter(open_rows(comparison.frame)["workload"]))
-            state.ended = not stopped and (state.rounds == run.limit or not state.open)
+            still_open = open_rows(comparison.frame)
+            state.open = dict(Counter(still_open["workload"][still_open["in_turns"]]))
+            at_end = state.rounds >= run.limit or run.out_of_time
+            state.ended = done or (not stopped and (at_end or not state.open))
             run.keep()
             if stopped:
                 text = f"stopped: {state.rounds} of at most {run.limit} rounds are compared"
                 more = "; the same command goes on" if results else ""
                 warnings.warn(text + more, HarnessWarning, stacklevel=2)
             if stopped or state.ended:
-                return Rounds(comparison, run.records, state.rounds, folder)
+                return Rounds(comparison, run.records, state.rounds, folder, state.spent_s)
 
 
 def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -138,27 +153,53 @@ class _Run:
     state: LiveState
     folder: Path
     on_progress: Callable[[Progress], None]
+    home: Path | None
+    only: Sequence[str]
 
     def __post_init__(self) -> None:
         self.limit = self.options.effort.limit
+        self.out_of_time = False
+        self.workers: list[Worker] = []
         self.records: Records = ([], [])
         for number in range(1, self.state.rounds + 1):
             self._add(round_records(self.folder / f"round-{number}", number))
 
+    @property
+    def used(self) -> float:
+        """The part of the rounds, or of the time, that there may be which is used; at most 1."""
+        of_time = self.state.spent_s / self.options.time_s if self.options.time_s else 0.0
+        return 1.0 if self.out_of_time else min(1.0, max(of_time, self.state.rounds / self.limit))
+
+    def arms(
+        self, arms: Sequence[LiveArm], stored: tuple[pd.DataFrame, pd.DataFrame] | None
+    ) -> tuple[Arm, Arm]:
+        """Return both arms with the rows of all rounds, and those that were stored."""
+        a, b = (
+            pd.concat([*([stored[side]] if stored else []), rows], ignore_index=True)
+            for side, rows in enumerate(frame_of(own).assign(in_turns=True) for own in self.records)
+        )
+        return Arm(arms[0].text, a), Arm(arms[1].text, b)
+
     def goes_on_until(self, rounds: int) -> bool:
         """Measure until there are so many rounds; return whether Ctrl-C stopped it."""
-        names = [f"^{re.escape(name)}$" for name in self.state.open] or self.options.filters.select
         try:
             for number in range(self.state.rounds + 1, rounds + 1):
+                if self._lacks_time():
+                    self.out_of_time = True
+                    return False
+                self._start()
                 began = time.monotonic()
                 own, seed = self.folder / f"round-{number}", self.state.seed
-                of_round = measure_round(
-                    self.places, self.options, names, number, seed, own, self._told
-                )
+                only = [*self.state.open] or self.only
+                of_round = measure_round(self.workers, only, number, seed, own, self._told)
+                took_s = time.monotonic() - began
                 self._add(of_round)
                 self.state.rounds = number
+                self.state.spent_s += took_s
+                if number == 1:
+                    self.state.first_s = took_s
                 self.keep()
-                self._told(warning=self._length(time.monotonic() - began) if number == 1 else "")
+                self._told()
                 if number == 1:
                     arms = [place.arm for place in self.places]
                     for problem in difference_problems(arms, of_round):
@@ -169,6 +210,41 @@ class _Run:
             return True
         return False
 
+    def _lacks_time(self) -> bool:
+        """Tell whether another round, as long as those before, ends after the time there may be."""
+        done, most_s = self.state.rounds, self.options.time_s
+        return bool(done and most_s and self.state.spent_s * (1 + 1 / done) > most_s)
+
+    def _start(self) -> None:
+        """Start the processes of both sides, and tell how long it will take."""
+        if self.workers:
+            return
+        for place, letter in zip(self.places, "AB", strict=True):
+            self.workers.append(Worker(place, letter, self.options))
+        share = [len(self.only) / max(one.workloads, 1) if self.only else 1 for one in self.workers]
+        self.state.arms = [
+            [round(one.workloads * part), round(one.cases * part)]
+            for one, part in zip(self.workers, share, strict=True)
+        ]
+        if not self.state.rounds:
+            self._told(warning=self._length())
+
+    def end(self) -> None:
+        """End the processes of both sides."""
+        for worker in self.workers:
+            worker.end()
+
+    def _length(self) -> str:
+        """Return how long it will take, in a sentence, by what rounds took here before."""
+        round_s, is_known = expected_round_s(self.state.arms, self.home)
+        least, most = (seconds_text(round_s * rounds) for rounds in (FIRST, self.limit))
+        if self.options.time_s:
+            most = seconds_text(min(round_s * self.limit, self.options.time_s))
+        cases = counted(max(cases for _, cases in self.state.arms), "case")
+        few = f"about {least} for {FIRST} rounds, " if self.limit > FIRST else ""
+        end = "" if is_known else ", a guess until the first round is done here"
+        return f"{cases}, in turns: {few}at most {most} for {counted(self.limit, 'round')}{end}"
+
     def keep(self) -> None:
         """Write how far it is."""
         self.state.schema = json_file.SEALED
@@ -178,14 +254,6 @@ class _Run:
         for kept, more in zip(self.records, of_round, strict=True):
             kept += more
 
-    def _length(self, round_s: float) -> str:
-        """Return how long the rounds to come take, where each takes as long as the first."""
-        look = next_look(0, self.limit)
-        took, some, every = (seconds_text(round_s * n) for n in (1, look - 1, self.limit - 1))
-        more = f", at most {every} for all {self.limit}" if self.limit > look else ""
-        until = f", {some} until {look} are there and looked at{more}" if self.limit > 1 else ""
-        return f"took {took}{until}"
-
     def _told(self, turn: int = 0, side: int | None = None, warning: str = "") -> None:
         """Tell that an arm is measured, or that both of the last round are."""
         done = 2 * self.state.rounds + (0 if side is None else turn)
@@ -194,19 +262,48 @@ class _Run:
         label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
         letter, what = ("", "done") if side is None else ("AB"[side], self.places[side].arm.text)
         said = label, letter, what, number - 1, done, 2 * self.limit
-        self.on_progress(Progress(*said, warning=warning))
+        if warning:
+            self.on_progress(Progress("", "", "", 0, 0, 2 * self.limit, warning=warning))
+        else:
+            self.on_progress(Progress(*said))
 
 
-def _asked(places: Sequence[PreparedArm], options: LiveOptions, results: Path | None) -> str:
+PROCESS_S, CASE_S = 2.0, 0.3
+"""What a workload's process and a case in it are taken to cost where nothing is known yet."""
+
+
+def expected_round_s(arms: Sequence[Sequence[int]], home: Path | None) -> tuple[float, bool]:
+    """Return how long a round takes, and whether earlier ones on this machine tell.
+
+    `arms` are the numbers of workloads and cases of each side.
+    """
+
+    def guess(sides: Sequence[Sequence[int]]) -> float:
+        return sum(PROCESS_S * workloads + CASE_S * cases for workloads, cases in sides)
+
+    for file in sorted(home.glob(f"*/{STATE}") if home else (), reverse=True):
+        with contextlib.suppress(FileNotFoundError, json_file.DamagedError):
+            past = json_file.read(file, LiveState)
+            if past.first_s and guess(past.arms):
+                return past.first_s * guess(arms) / guess(past.arms), True
+    return guess(arms), False
+
+
+def _asked(
+    places: Sequence[PreparedArm],
+    options: LiveOptions,
+    results: Path | None,
+    only: Sequence[str],
+) -> str:
     """Return a digest of what is measured, of which code, and how."""
     codes = [commit_of(place.tree, exclude=results) for place in places]
     arms = [
         (place.arm.text, place.arm.python, code.hash, code.dirty)
         for place, code in zip(places, codes, strict=True)
     ]
-    how = (options.effort.limit, options.effort.passes, str(options.benchmarks.resolve()))
+    how = (*astuple(options.effort)[-2:], options.time_s, str(options.benchmarks.resolve()))
     chosen = [sorted(one) for one in astuple(options.filters)]
-    text = repr((__version__, arms, how, chosen, options.seed))
+    text = repr((__version__, arms, how, chosen, options.seed, sorted(only)))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -223,7 +320,7 @@ def _begun(asked: str, seed: int | None, home: Path | None) -> tuple[LiveState, 
             warnings.warn(text, HarnessWarning, stacklevel=3)
             continue
         young = now_ms - state.begun_ms < YOUNG_S * 1000
-        if state.asked == asked and young and not state.ended:
+        if state.asked == asked and young:
             return state, file.parent
     seed = random.SystemRandom().getrandbits(31) if seed is None else seed
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

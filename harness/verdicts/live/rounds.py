@@ -6,11 +6,13 @@ at, and how far a comparison is, as its folder says.
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -25,12 +27,10 @@ from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
 from harness.verdicts.live.arm import LiveArm, PreparedArm
 
-_GOOD = (0, 3)
-"""Exit codes of `harness run` after which there are records: fine, and some cases failed."""
-
 FIRST = 4
-"""Rounds before the first look; then after every as many again. With fewer rounds hardly any p is
-small enough for a family of rows, and no interval narrow enough."""
+"""Rounds before the first look at the clocks; then after every as many again. With fewer rounds
+hardly any p is small enough for a family of rows, and no interval narrow enough. What is proven is
+seen after one."""
 
 STATE = "live.json"
 """The file of a comparison's folder that says how far it is."""
@@ -49,12 +49,64 @@ class LiveOptions:
     seed: int | None = None
     """Of the order of arms and of visits; None for one by chance."""
     machine: str = field(default_factory=environment.machine_name)
+    time_s: float | None = None
+    """How long the rounds may take together; None for as long as they do."""
+
+
+class Worker:
+    """One side's process that measures; see :mod:`harness.verdicts.live.worker`.
+
+    Raises:
+        HarnessError: the arm cannot be measured; the text says which, and why.
+    """
+
+    def __init__(self, place: PreparedArm, letter: str, options: LiveOptions) -> None:
+        self._name = f"{letter} ({place.arm.text})"
+        arm, chosen = place.arm, options.filters
+        command = [arm.python, "-m", "harness.verdicts.live.worker"]
+        self._child = Child(command, place.environment, cwd=place.folder)
+        self._lines = self._child.lines()
+        job = {
+            "benchmarks": str(place.benchmarks),
+            "machine": options.machine,
+            "passes": options.effort.passes,
+            "select": chosen.select,
+            "case": chosen.case,
+            "target": [arm.target] if arm.target else chosen.target,
+            "scenario": [arm.scenario] if arm.scenario else chosen.scenario,
+        }
+        try:
+            about = self.ask(job)
+        except BaseException:
+            self.end()
+            raise
+        self.cases: int = about["cases"]
+        self.workloads: int = about["workloads"]
+
+    def ask(self, asked: Mapping[str, Any]) -> Any:
+        """Send what is to be done, and return what comes back once it is."""
+        self._child.send(json.dumps(asked).encode())
+        line = next(self._lines, b"")
+        if not line:
+            last = self._child.output[-1] if self._child.output else self._child.how
+            raise self.failure(last)
+        answer = json.loads(line)
+        if "error" in answer:
+            raise self.failure(answer["error"])
+        return answer
+
+    def failure(self, why: str) -> HarnessError:
+        """Return the error that says why the arm cannot be measured."""
+        return HarnessError(f"Arm {self._name} cannot be measured: {why.rstrip('.')}.")
+
+    def end(self) -> None:
+        """End it, and all that it has started."""
+        self._child.__exit__()
 
 
 def measure_round(
-    places: Sequence[PreparedArm],
-    options: LiveOptions,
-    select: Sequence[str],
+    workers: Sequence[Worker],
+    only: Sequence[str],
     number: int,
     seed: int,
     folder: Path,
@@ -62,9 +114,8 @@ def measure_round(
 ) -> tuple[list[Record], list[Record]]:
     """Measure both arms once, in random order, and return the records of each.
 
-    Their processes run at `places`; `select` are regular expressions of the workloads. Records are
-    written to `folder`, by arm, and what stands there is removed. `on_arm` is told the turn, 0 or
-    1, and the side, 0 for A.
+    `only` are the names of the workloads, all without any. Records are written to `folder`, by arm,
+    and what stands there is removed. `on_arm` is told the turn, 0 or 1, and the side, 0 for A.
     """
     rng = random.Random(f"{seed}#{number}")
     order = [0, 1]
@@ -73,15 +124,12 @@ def measure_round(
     shutil.rmtree(folder, ignore_errors=True)
     for turn, side in enumerate(order):
         on_arm(turn, side)
-        reason = _measure(places[side], options, select, folder / "ab"[side], visits)
+        results = (folder / "ab"[side]).resolve()
+        workers[side].ask({"results": str(results), "only": list(only), "seed": visits})
         measured = round_records(folder, number)[side]
-        if not reason and number == 1 and all(r.status != "ok" for r in measured):
+        if number == 1 and all(record.status != "ok" for record in measured):
             reasons = (record.reason for record in measured if record.reason)
-            reason = next(reasons, "nothing was measured")
-        if reason:
-            reason = reason.removeprefix("harness: ").rstrip(".")
-            arm = f"{'AB'[side]} ({places[side].arm.text})"
-            raise HarnessError(f"Arm {arm} cannot be measured: {reason}.")
+            raise workers[side].failure(next(reasons, "nothing was measured"))
     return round_records(folder, number)
 
 
@@ -96,30 +144,6 @@ def round_records(folder: Path, number: int) -> tuple[list[Record], list[Record]
         for letter in "ab"
     )
     return a, b
-
-
-def _measure(
-    place: PreparedArm, options: LiveOptions, select: Sequence[str], results: Path, seed: int
-) -> str:
-    """Measure an arm once, and return why it could not be: `harness run`, a process a workload."""
-    arm = place.arm
-    command = [arm.python, "-m", "harness", "run", "--fresh"]
-    command += ["--effort", f"1x{options.effort.passes}", "--seed", str(seed)]
-    command += ["--results", str(results.resolve()), "--machine", options.machine]
-    command += ["--benchmarks", str(place.benchmarks)]
-    command += [word for case in options.filters.case for word in ("--case", case)]
-    for option, own, common in (
-        ("--target", arm.target, options.filters.target),
-        ("--scenario", arm.scenario, options.filters.scenario),
-    ):
-        command += [word for name in ([own] if own else common) for word in (option, name)]
-    command += ["--", *select]
-    with Child(command, place.environment, cwd=place.folder, kept=True) as child:
-        code = child.wait()
-    if code in _GOOD:
-        return ""
-    said = [line for line in child.output if line.startswith("harness: ")] or child.output
-    return said[-1] if said else child.how
 
 
 def difference_problems(
@@ -169,24 +193,29 @@ def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
 
 
 def next_look(done: int, limit: int) -> int:
-    """Return after how many rounds to look next; none stands just before the limit."""
-    following = done + FIRST
+    """Return after how many rounds to look next; none stands just before the limit.
+
+    The first is after one round, for what is proven.
+    """
+    if not done:
+        return 1
+    following = done + FIRST if done >= FIRST else FIRST
     return following if limit - following >= FIRST / 2 else limit
 
 
-def share(looks: Sequence[int], limit: int) -> float:
+def share(looks: Sequence[float]) -> float:
     """Return which part of the error the last of several looks may make.
 
-    After n of N rounds a part (n / N)² of the error is spent, and a look may make what was added
-    since the one before it, n² / N² - m² / N²: more, the more it knows. Whenever and however often
-    one looks, all looks together make no more errors than one would; nothing is assumed of how they
-    depend on each other. The function is that of K. Kim and D. L. DeMets, Biometrika 74 (1987)
-    149-154, with the power 2.
+    Once a part t of the rounds, or of the time, that there may be is used, a part t² of the error
+    is spent, and a look may make what was added since the one before it: more, the more it knows.
+    Whenever and however often one looks, all looks together make no more errors than one would;
+    nothing is assumed of how they depend on each other. The function is that of K. Kim and D. L.
+    DeMets, Biometrika 74 (1987) 149-154, with the power 2.
 
-    `looks` are the rounds that were done at each look, the last one now.
+    `looks` are the parts that were used at each look, the last one now.
     """
-    before = looks[-2] if len(looks) > 1 else 0
-    return (looks[-1] * looks[-1] - before * before) / (limit * limit)
+    before = looks[-2] if len(looks) > 1 else 0.0
+    return looks[-1] * looks[-1] - before * before
 
 
 class LiveState(msgspec.Struct):
@@ -198,9 +227,15 @@ class LiveState(msgspec.Struct):
     begun_ms: Milliseconds
     rounds: Count = 0
     """That both arms have finished."""
-    looks: list[int] = msgspec.field(default_factory=list)
-    """Rounds that were finished at each look."""
+    looks: list[float] = msgspec.field(default_factory=list)
+    """The part of the rounds or of the time that was used at each look at the clocks."""
     open: dict[str, int] = msgspec.field(default_factory=dict)
     """How many rows were open at the last look, by workload."""
     ended: bool = False
+    spent_s: float = 0.0
+    """How long its rounds took."""
+    arms: list[list[Count]] = msgspec.field(default_factory=list)
+    """Of each side, how many workloads and cases the first round had."""
+    first_s: float = 0.0
+    """How long the first round took."""
     schema: int = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -13,16 +14,19 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 
 import harness
 from harness.cli.compare import measured
+from harness.cli.options import duration
 from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
+from harness.records.environment import env_name
+from harness.records.store import Store, store_path
 from harness.stages.sampling import effort
 from harness.verdicts.explain import explained
-from harness.verdicts.live import rounds
 from harness.verdicts.live.arm import LiveArm, parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
@@ -30,6 +34,7 @@ from harness.verdicts.statistics import estimates
 from harness.verdicts.summary import legend
 from tests import forks
 from tests.repositories import git
+from tests.verdicts.arms_of import records
 
 BENCHMARK = """
 import ours
@@ -103,19 +108,18 @@ def interrupted_at(message_number, told):
 
 
 def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project, monkeypatch):
-    monkeypatch.setattr(rounds, "FIRST", 1)  # one process a side leaves every row open
     monkeypatch.setenv("HARNESS_COMPUTE", "1")
     told, arms, results = [], ("HEAD~1", f"HEAD,{UNHEARD}"), project / "results"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         stopped = run_live(
-            *arms, options(effort="2x1"), results, on_progress=interrupted_at(4, told)
+            *arms, options(effort="2x1"), results, on_progress=interrupted_at(5, told)
         )
     unreached, said = (str(w.message) for w in caught)
     assert "=1 did not reach JAX in arm B: it found '0'" in unreached
     assert said == "stopped: 1 of at most 2 rounds are compared; the same command goes on"
     assert stopped.rounds == 1
-    assert re.search(r"^took .* at most .* for all 2$", told[2].warning)
+    assert re.search(r"^2 cases, in turns: at most .* for 2 rounds, a guess until", told[0].warning)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -139,8 +143,13 @@ def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project,
     done = subprocess.run(["git", "worktree", "list"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 1
 
-    with pytest.raises(KeyboardInterrupt):  # that one has ended, and a new one has nothing yet
-        run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(1, []))
+    told = []  # that one has ended: nothing is missing
+    again = run_live(*arms, options(effort="2x1"), results, on_progress=told.append)
+    assert (again.rounds, again.folder) == (2, whole.folder)
+    assert not [message for message in told if message.workload]
+    pd.testing.assert_frame_equal(again.comparison.frame, whole.comparison.frame)
+    with pytest.raises(KeyboardInterrupt):  # another one, which has nothing yet
+        run_live(*arms, options(effort="3x1"), results, on_progress=interrupted_at(2, []))
 
 
 @pytest.mark.nightly
@@ -176,7 +185,7 @@ def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project)
 def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(project, capsys):
     b_text = "set:XLA_FLAGS=--xla_cpu_enable_fast_math=true"
     filters = Filters(("scale.Scale",), stage=("load",), target=("cpu",), scenario=("warm",))
-    rest = (Path("results"), filters, effort("1x1"), 1, Path("benchmarks"))
+    rest = (Path("results"), LiveOptions(effort("1x1"), Path("benchmarks"), filters, 1))
     comparison, records = measured(".", b_text, *rest)
     for of_arm in records:
         assert {(record.target, record.scenario) for record in of_arm} == {("cpu", "warm")}
@@ -224,15 +233,18 @@ def looks_of(limit):
 
 @pytest.mark.parametrize(
     ("limit", "looks"),
-    [(1, [1]), (4, [4]), (5, [5]), (6, [4, 6]), (8, [4, 8]), (17, [4, 8, 12, 17])],
+    [
+        *((1, [1]), (2, [1, 2]), (4, [1, 4]), (5, [1, 5]), (6, [1, 4, 6]), (8, [1, 4, 8])),
+        (17, [1, 4, 8, 12, 17]),
+    ],
 )
-def test_the_first_look_is_after_four_rounds_and_the_last_at_the_limit(limit, looks):
+def test_looks_are_after_one_round_and_every_four_and_the_last_at_the_limit(limit, looks):
     assert looks_of(limit) == looks
 
 
 @pytest.mark.parametrize("looks", [[8], [4, 8], [4, 5, 8], [1, 2, 3, 4, 5, 6, 7, 8]])
 def test_all_looks_together_may_err_as_often_as_one(looks):
-    spent = [share(looks[: n + 1], 8) for n in range(len(looks))]
+    spent = [share([look / 8 for look in looks[: n + 1]]) for n in range(len(looks))]
     assert sum(spent) == pytest.approx(1)
     assert all(a <= b for a, b in itertools.pairwise(spent)) or looks == [4, 5, 8]
 
@@ -243,8 +255,64 @@ def test_looking_at_equal_arms_again_and_again_calls_no_more_of_them_different()
     looks = looks_of(32)
     for number, done in enumerate(looks):
         for corrected in ever:
-            part = share(looks[: number + 1], 32) if corrected else 1.0
+            part = share([one / 32 for one in looks[: number + 1]]) if corrected else 1.0
             found = estimates(a[:, :done], b[:, :done], paired=True, share=part)
             ever[corrected] |= found.p <= 0.05
     assert ever[True].mean() < 0.055
     assert ever[False].mean() > 0.1
+
+
+def test_two_commits_of_this_repository_are_measured_where_somebody_waits(
+    project, command, monkeypatch
+):
+    edited = project / "benchmarks" / "scale.py"
+    edited.write_text("raise RuntimeError('the working tree is not measured')\n")
+    monkeypatch.setenv("HARNESS_MACHINE", "box")
+    arms = ("compare", "HEAD~1", "HEAD", "--effort", "1x1", "-s", "scale.Scale")
+    monkeypatch.delenv("CI", raising=False)
+    code, _, err = command(*arms)
+    assert (code, "--live" in err) == (2, True)
+
+    monkeypatch.setenv("CI", "true")
+    code, out, err = command(*arms, "--time", "5min", "--format", "json")
+    document = json.loads(out)
+    assert code == 0, err
+    assert "1 case, in turns: at most" in err
+    assert {row["in_turns"] for row in document["rows"]} == {True}
+    assert edited.read_text().startswith("raise RuntimeError")
+    assert command(*arms, "--stored")[0] == 2
+    assert command(*arms, "--stored", "--time", "1s")[2].count("--stored measures nothing") == 1
+    code, out, _ = command("compare", "HEAD~1", "nowhere")
+    assert code == 2
+
+
+def test_rows_that_are_stored_and_decided_are_not_measured_again(project, command, monkeypatch):
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("HARNESS_MACHINE", "box")
+    commits = [git(project, "rev-parse", name).strip() for name in ("HEAD~1", "HEAD")]
+    own = {"env": env_name(), "workload": "scale.Scale", "axes": {}}
+    for commit, factor in zip(commits, (1, 1.5), strict=True):
+        for one in records(factor, commit=commit, **own):
+            path = store_path(project / "results", one.machine, one.commit, one.env, one.night)
+            Store(path).append([one])
+    code, out, err = command("compare", "HEAD~1", "HEAD", "--stage", "compile")
+    assert (code, "in turns" in err) == (1, False)
+    # Of another machine they are only read.
+    monkeypatch.setenv("HARNESS_MACHINE", "other")
+    assert command("compare", "HEAD~1", "HEAD", "--stage", "compile")[:2] == (code, out)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60s", 60), ("1.5 min", 90), ("90", 90), ("2h", 7200)]
+)
+def test_a_duration_has_a_unit(text, seconds):
+    assert duration("--time", text) == seconds
+    with pytest.raises(UsageError, match=f"--time '{text}x': expected a number and s, min or h"):
+        duration("--time", f"{text}x")
+
+
+@pytest.mark.nightly
+def test_rounds_end_before_the_time_does(project):
+    warnings.simplefilter("ignore")
+    short = run_live("HEAD~1", "HEAD", options(effort="8x1", time_s=0.1))
+    assert short.rounds == 1
