@@ -1,0 +1,1 @@
+"""Remedies that a profile advises, followed to the letter by small programs."""
