@@ -20,14 +20,15 @@ import numpy as np
 
 import harness
 from harness.profiles.answer.findings import findings
+from harness.profiles.model import count_of
 from tools.profile_remedies import pairs
 from tools.profile_remedies.pairs import Pair
 
 
 def judged(pair: Pair) -> tuple[list[str], str]:
     """Return what is otherwise than predicted, and the remedy."""
-    expected, before = profiled(pair.before)
-    followed, after = profiled(pair.after)
+    *programs, careless = [*pair.make(), None][:3]
+    (expected, before), (followed, after) = map(profiled, programs)
     wrong, remedy = [], advised(pair, before)
     if not remedy:
         causes = before.frame("causes")[["function", "cause", "argument"]].values.tolist()
@@ -41,9 +42,9 @@ def judged(pair: Pair) -> tuple[list[str], str]:
     )
     if counts != predicted:
         wrong.append(f"builds: {counts}, predicted {pair.builds}")
-    if pair.careless is not None:
+    if careless is not None:
         try:
-            others = profiled(pair.careless)[0]
+            others = profiled(careless)[0]
         except Exception as error:
             others = [type(error).__name__]
         if equal(expected, others):
@@ -74,8 +75,9 @@ def equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 def built(pair: Pair, profile: Any) -> int:
     """Return how many programs were built, of one function or at all."""
-    rows = profile.frame("builds")
-    return int((rows["function"] == pair.of).sum() if pair.of else rows["compiles"].sum())
+    if not pair.of:
+        return sum(one.compiles for one in profile.builds)
+    return count_of([one for one in profile.builds if one.function.name == pair.of])
 
 
 def advised(pair: Pair, profile: Any) -> str:
