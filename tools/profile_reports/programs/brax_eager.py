@@ -9,7 +9,7 @@ def simulate(env, steps):
     """Return the height after some steps."""
     state = env.reset(jax.random.key(0))  # HERE
     for _ in range(steps):
-        state = env.step(state, jnp.zeros(env.action_size))
+        state = env.step(state, jnp.zeros(env.action_size))  # HERE
     return state.obs[0]
 
 
