@@ -29,7 +29,7 @@ from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live, open_rows
 from harness.verdicts.live.rounds import LiveOptions
-from harness.verdicts.pairs import environment_lines
+from harness.verdicts.pairs import environment_lines, left_out_lines
 
 Records = Sequence[Iterable[Record]]
 
@@ -309,6 +309,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
         yield Heading(f"{programs.summary_text(frame)}.")
         yield summary.heading(comparison)
         yield from environment_lines(comparison.frame)
+        yield from left_out_lines(comparison.pairs.left_out)
         rows = programs.table(frame, every)
         if len(rows):
             yield TextTable(rows, LEFT, WRAPPED)
@@ -332,6 +333,7 @@ def _page(
     yield Heading(summary.summary_text(comparison.frame))
     yield summary.heading(comparison)
     yield from environment_lines(comparison.frame)
+    yield from left_out_lines(comparison.pairs.left_out)
     yield from summary.warning_lines(comparison)
     yield from map(Heading, summary.stage_lines(comparison.frame))
     overview = summary.overview(comparison.frame)

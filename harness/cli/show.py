@@ -12,13 +12,14 @@ from harness.cli import options
 from harness.cli.options import Filters, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
-from harness.frame import choose, tables
-from harness.frame.frame import ordinary
+from harness.frame import asv_results, choose, tables
+from harness.frame.frame import PLACE, ordinary, place_text, rows_of
 from harness.frame.load import everything
 from harness.stages.registry import OF_CALLS
 
+OURS = "Value: median over processes; ±: half of its 95 % interval (6 processes or more)."
+OF_ASV = "Value of asv's own files: asv's median of all samples; ±: half of asv's 99 % interval."
 NEXT = """\
-Value: median over processes; ±: half of its 95 % interval (6 processes or more).
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
        harness.load("results")                what was measured last, in pandas"""
@@ -61,9 +62,12 @@ def show(
     if frame.empty:
         say(f"{results} holds comparisons only. `harness baselines -r {results}` shows them.")
         raise Exit(ExitCode.NOTHING)
-    shown = choose.narrow(choose.rows(frame, filters), (), latest)
-    page = _page(shown, facts, calls)
-    output.show(page if output.format is Format.markdown else (*page, NEXT), shown)
+    chosen = choose.rows(frame, filters)
+    shown = choose.narrow(chosen, (), latest)
+    page = (*_page(shown, facts, calls), *_elsewhere(chosen, shown))
+    if output.format is not Format.markdown:
+        page = (*page, *_values(shown), NEXT)
+    output.show(page, shown)
 
 
 def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
@@ -75,6 +79,23 @@ def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
             yield TextTable(tables.fact_table(part))
         if calls:
             yield TextTable(tables.call_table(part))
+
+
+def _values(shown: pd.DataFrame) -> list[str]:
+    """Return what values and intervals mean."""
+    of_asv = shown["interval_level"] == asv_results.LEVEL
+    ours = (shown["scenario"] != "") & ~of_asv
+    return [OURS] * bool(ours.any() or not of_asv.any()) + [OF_ASV] * bool(of_asv.any())
+
+
+def _elsewhere(chosen: pd.DataFrame, shown: pd.DataFrame) -> list[str]:
+    """Return which other environments the commits that are shown were measured in."""
+    commit = ["machine", "commit", "dirty"]
+    ours = pd.MultiIndex.from_frame(shown[commit])
+    rows = chosen[pd.MultiIndex.from_frame(chosen[commit]).isin(ours)]
+    places = [dict.fromkeys(map(place_text, rows_of(each[PLACE]))) for each in (rows, shown)]
+    others = [place for place in places[0] if place not in places[1]]
+    return [f"Not shown: {', '.join(others)}; `harness show --all` has them."] if others else []
 
 
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:

@@ -67,9 +67,11 @@ def is_plain(value: object) -> bool:
 
 RESERVED_AXES = set(
     """
-    machine commit commit_date started_at env python jax jaxlib workload version target transform
+    machine commit commit_date started_at env xla_flags env_vars python jax jaxlib workload
+    version target transform
     scenario stage unit value calibrated low high least p10 p50 p90 p50_low
-    p50_high n_calls programs programs_s n_processes samples status reason fingerprint
+    p50_high n_calls programs programs_s n_processes n_samples interval_level samples status
+    reason fingerprint
     effort dirty calibrated_samples entry_bytes precision backend threads comparable labels case
     self n_forked
     """.split()  # noqa: SIM905 - one name per line would say no more

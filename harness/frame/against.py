@@ -14,8 +14,9 @@ import pandas as pd
 
 from harness.frame import roofline
 from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
+from harness.frame.cases import origin_of
 from harness.frame.columns import order_of
-from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame
+from harness.frame.frame import INSTRUMENTS, long_frame
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes
@@ -152,7 +153,8 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
     for record in records:
         side = record.comparison
         assert side is not None
-        case = (*(getattr(record, name) for name in (*ORIGIN, *CASE)), side.threads)
+        own = (getattr(record, name) for name in CASE)
+        case = (*origin_of(record).values(), *own, side.threads)
         sides = cases.setdefault((*case, repr(sorted(record.axes.items()))), {})
         sides.setdefault(side.backend, []).append(record)
     known = list(SIDES)
@@ -174,7 +176,7 @@ def _row(xla: ComparedSide, baseline: ComparedSide, ceilings: roofline.BestRates
     """Return the row of a case: XLA beside one baseline."""
     one = baseline.records[0]
     least_bytes = _first(*(side.known("least_bytes") or math.nan for side in (xla, baseline)))
-    row: dict[str, Any] = {name: getattr(one, name) for name in (*ORIGIN, *CASE)}
+    row: dict[str, Any] = origin_of(one) | {name: getattr(one, name) for name in CASE}
     row |= {
         "threads": one.comparison.threads if one.comparison else "",
         "baseline": baseline.backend,

@@ -22,16 +22,19 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.columns import AXES, COLUMNS, LISTS, NUMBER, to_moment
-from harness.frame.frame import stage_order, to_frame
+from harness.frame.frame import PLACE, stage_order, to_frame
 from harness.program import facts
 from harness.program.facts import TOTALS
-from harness.records.environment import NIGHT, recorded_env_name
+from harness.records.environment import NIGHT, recorded_env_name, told_apart
 from harness.records.schema import Problems
 from harness.sides.registry import REFERENCE
 from harness.stages.registry import ALONE, ALONE_METRICS, DERIVED_METRICS, STAGES, asv_metrics, used
 
 FORMAT = 2
 """Version of asv's result files and of its benchmarks.json."""
+
+LEVEL = 0.99
+"""Confidence of asv's own intervals."""
 
 MAX_BYTES = 256 * 2**20
 """A larger file is counted as unreadable: it would have to be held in memory whole."""
@@ -45,11 +48,8 @@ MAX_LITERAL = 10_000
 FACTS = "facts"
 """The metric of ours that has a fact of the program as its first parameter."""
 
-ASV_ENV = "asv_env"
-"""Of a file: asv's own name of the environment, without the night."""
-
-Origin = tuple[str, str, str, str]
-"""Machine, commit, workload and environment, for which there are records."""
+Origin = tuple[str, str, str, str, str]
+"""Machine, commit, workload, environment and XLA_FLAGS, for which there are records."""
 
 _Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems)
             known[tree] = (_json(about, problems) if about.exists() else None) or {}
         rows += _file_rows(path, known[tree], covered, problems)
     # asv, unlike a record, knows the order in which cases stand.
-    order = ("machine", "commit_date", "commit", "env", "workload", "position")
+    order = ("machine", "commit_date", "commit", *PLACE, "workload", "position")
     rows.sort(key=lambda row: (*(row[name] for name in order), stage_order(row["stage"])))
     columns = {column: [row[column] for row in rows] for column in COLUMNS}
     return to_frame(columns, columns[AXES], np.arange(len(rows)))
@@ -126,17 +126,20 @@ def _file_rows(
 def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
     params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
-    variables = _mapping(found.get("env_vars"))
+    variables, env = _mapping(found.get("env_vars")), _text(found.get("env_name"))
+    # Of an existing environment asv stores the path of its interpreter.
+    pythons = _text(params.get("python")), _text(found.get("python"))
     return {
         **{name: math.nan if kind == NUMBER else "" for name, kind in COLUMNS.items()},
         **{name: [] for name in LISTS},
         "machine": _text(params.get("machine")) or path.resolve().parent.name,
         "commit": _text(found.get("commit_hash")),
         "commit_date": to_moment(found.get("date")),
-        "env": recorded_env_name(_text(found.get("env_name")), variables),
-        ASV_ENV: _text(found.get("env_name")).replace(f"-{NIGHT}{variables.get(NIGHT)}", ""),
+        # Without its variables, which have columns of their own, wherever asv stored them.
+        "env": recorded_env_name(env, variables) if variables else env,
+        **told_apart({name: _text(value) for name, value in variables.items()}),
         "night": _text(variables.get(NIGHT)),
-        "python": _text(params.get("python")) or _text(found.get("python")),
+        "python": next((one for one in pythons if not re.search(r"[/\\]", one)), ""),
         "jax": _text(requirements.get("jax")),
         "jaxlib": _text(requirements.get("jaxlib")),
     }
@@ -161,8 +164,21 @@ def _identify(name: str, about: Mapping[str, Any]) -> tuple[str, str, str, str]:
         if metric in DERIVED_METRICS:
             scenario, unit = DERIVED_METRICS[metric]
             return workload, scenario, metric, unit
-    kind = _text(about.get("type")) or function.partition("_")[0]
-    return name, "", kind, "seconds" if kind == "time" else ""
+    begin = re.match(r"PeakMem|Timeraw|Time|Mem|[^_]+", function)
+    kind = _text(about.get("type")) or (begin[0].lower() if begin else "")
+    return name, "", *_KINDS.get(kind, (kind, ""))
+
+
+_KINDS = {
+    "time": ("time", "seconds"),
+    "timeraw": ("time", "seconds"),
+    "mem": ("memory", "bytes"),
+    "memory": ("memory", "bytes"),
+    "peakmem": ("peakmemory", "bytes"),
+    "peakmemory": ("peakmemory", "bytes"),
+}
+"""By type, or by how asv has its name begin, the type and unit of a benchmark that is no workload.
+What others track has the unit that benchmarks.json says."""
 
 
 def _benchmark_rows(
@@ -177,7 +193,7 @@ def _benchmark_rows(
     workload, scenario, stage, unit = _identify(name, about)
     ours = scenario != ""
     place, env = (shared["machine"], shared["commit"], workload), shared["env"]
-    if (*place, env) in covered:
+    if (*place, env, shared["xla_flags"]) in covered:
         return
     # Without our plugin, asv names an environment that it did not make by the path of its Python.
     if re.match(r"existing-py\D", env) and any(
@@ -208,14 +224,14 @@ def _benchmark_rows(
         cell = {key: values[position] for key, values in value_of.items()}
         samples = cell["samples"] if isinstance(cell["samples"], list) else []
         outcome = _outcome(cell["result"])
-        # A record holds flags beside the name; of a plain benchmark nothing else tells them.
-        own_env = {} if ours else {"env": shared[ASV_ENV]}
-        # One sample is one process for ours; a foreign benchmark pools the samples of its rounds.
-        count = _number(cell["stats_repeat"] if ours else about.get("rounds", 1))
-        taken = int(count) if 1 <= count < 2**31 else 1
+        low, high = _number(cell["stats_ci_99_a"]), _number(cell["stats_ci_99_b"])
+        count = _number(cell["stats_repeat"])
+        # Before asv 0.3 the number of samples of a time was not stored.
+        taken = int(count) if 1 <= count < 2**31 else int(ours or stage != "time")
+        if outcome["status"] != "ok":
+            taken = 0
         yield {
-            **{name: value for name, value in shared.items() if name != ASV_ENV},
-            **own_env,
+            **shared,
             "started_at": to_moment(cells.get("started_at")),
             "workload": workload,
             "version": version,
@@ -227,9 +243,13 @@ def _benchmark_rows(
             "transform": _text(axes.pop("transform", "")),
             "target": _text(axes.pop("target", "")),
             **outcome,
-            "low": _number(cell["stats_ci_99_a"]),
-            "high": _number(cell["stats_ci_99_b"]),
-            "n_processes": taken if outcome["status"] == "ok" else 0,
+            "low": low,
+            "high": high,
+            "interval_level": math.nan if math.isnan(low) or math.isnan(high) else LEVEL,
+            "n_samples": taken,
+            # One sample is one process for ours. A foreign time pools the samples of its rounds,
+            # and asv does not store how many were run: `--quick` and `-a rounds=` change that.
+            "n_processes": taken if ours or taken == 1 else 0,
             "samples": [_number(sample) for sample in samples],
             "axes": axes,
             "position": position,
@@ -271,8 +291,9 @@ def _outcome(result: object) -> _Row:
     value = _number(result)
     if not math.isnan(value):
         return {"value": value, "status": "ok", "reason": ""}
-    is_nan = isinstance(result, float) and math.isnan(result)
-    reason = "skipped, or not selected" if is_nan else "the result is no number"
+    reason = "the result is no number"
+    if isinstance(result, float):
+        reason = "skipped, or not selected" if math.isnan(result) else "the result is infinite"
     return {"value": math.nan, "status": "skipped", "reason": reason}
 
 

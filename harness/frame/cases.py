@@ -9,7 +9,15 @@ import pandas as pd
 from pandas.api.types import is_object_dtype
 
 from harness.errors import UsageError
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axes_key, axis_column, axis_columns, ordinary
+from harness.frame.frame import (
+    INSTRUMENTS,
+    ORIGIN,
+    axes_key,
+    axis_column,
+    axis_columns,
+    flags_of,
+    ordinary,
+)
 from harness.records.schema import Record, plain_axes
 
 CASE = [*ORIGIN, "jax", "workload", "version", "target", "transform", "precision", "scenario"]
@@ -104,6 +112,12 @@ def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str
     return names
 
 
+def origin_of(record: Record) -> dict[str, str]:
+    """Return the columns :data:`ORIGIN` of a record."""
+    flags = flags_of(bytes(record.environment), record.comparison is not None)
+    return {name: flags[name] if name in flags else getattr(record, name) for name in ORIGIN}
+
+
 def key_of_row(row: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
     """Return what a row shares with the records behind it; the first is its workload."""
     own = {axis: row[axis] for axis in axes if axis in row}
@@ -113,4 +127,6 @@ def key_of_row(row: Mapping[str, Any], axes: Sequence[str]) -> tuple[Any, ...]:
 def key_of_record(record: Record) -> tuple[Any, ...]:
     """Return what a record shares with its row."""
     axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
-    return (*(getattr(record, name) for name in IDENTITY), axes_key(axes))
+    origin = origin_of(record)
+    known = (origin[name] if name in origin else getattr(record, name) for name in IDENTITY)
+    return (*known, axes_key(axes))

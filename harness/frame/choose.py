@@ -314,5 +314,8 @@ def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for origin, part in groups:
         told = origin_text(dict(zip(ORIGIN, map(str, origin), strict=True)))
         cases = part[~part["workload"].isin(INSTRUMENTS)]
-        processes = (part if cases.empty else cases)["n_processes"].max()
-        yield f"{told} (n = {processes} processes)", part
+        most = (part if cases.empty else cases)[["n_processes", "n_samples"]].max()
+        count = f"{most['n_processes']} processes"
+        if most["n_samples"] > 0 == most["n_processes"]:
+            count = f"{most['n_samples']} samples"
+        yield f"{told} (n = {count})", part

@@ -59,6 +59,12 @@ SCHEMA = (
     Field("commit_date", MOMENT, "", "when it was committed"),
     Field("started_at", MOMENT, "", "when the latest process of the row began"),
     Field("env", TEXT, "", "the environment: asv's name, or `existing-py3.11-jax0.10.2`"),
+    Field("xla_flags", TEXT, "", "`XLA_FLAGS`; empty where it was not set"),
+    Field(
+        *("env_vars", TEXT, ""),
+        "other variables that tell environments apart, `NAME=value`, joined by `, `: flags, and "
+        "what asv's `env` and `env_nobuild` set; none that the harness sets itself",
+    ),
     Field("python", TEXT, "", "its version"),
     Field("jax", TEXT, "", "its version"),
     Field("jaxlib", TEXT, "", "its version"),
@@ -87,8 +93,15 @@ SCHEMA = (
         *("calibrated", NUMBER, "ratio"),
         "median over processes of value / reference of the same process",
     ),
-    Field("low", NUMBER, "", "of the 95 % interval of `value`; NaN under 6 processes"),
+    Field(
+        *("low", NUMBER, ""),
+        "of the interval of `value`; NaN under 6 processes; of asv's own files, what asv stored",
+    ),
     Field("high", NUMBER, "", "its other end"),
+    Field(
+        *("interval_level", NUMBER, "ratio"),
+        "confidence of that interval: 0.95, of asv's own files 0.99; NaN where there is none",
+    ),
     Field(
         *("least", NUMBER, "seconds"),
         f"of `execute` and `dispatch`: the least call of a process, median over processes; "
@@ -111,7 +124,16 @@ SCHEMA = (
         "of `first_call`, that Python's garbage collector took, median over processes; NaN where "
         "it was off",
     ),
-    Field("n_processes", COUNT, "count", "how many processes the row rests on"),
+    Field(
+        *("n_samples", COUNT, "count"),
+        "how many samples `value` is the median of: one per process; of asv's own files as many as "
+        "asv pooled, 0 where it did not store that",
+    ),
+    Field(
+        *("n_processes", COUNT, "count"),
+        "how many processes the row rests on; 0 where asv pooled samples of several rounds, of "
+        "which it does not store how many were run",
+    ),
     Field("samples", NUMBERS, "", "each process's one value, in the unit of `value`"),
     Field("status", TEXT, "", "`ok`, `failed`, `skipped`, `refused`"),
     Field("reason", TEXT, "", "why it is not `ok`, or what an `ok` row leaves out"),

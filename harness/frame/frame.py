@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -21,12 +23,19 @@ from harness.frame.columns import (
     encode_axes,
     objects,
 )
+from harness.records.environment import told_apart
 from harness.records.schema import INSTRUMENTS as INSTRUMENTS
 from harness.stages.registry import STAGES
 
 Array = np.ndarray[Any, Any]
 
-ORIGIN = ["machine", "commit", "dirty", "env", "effort", "night"]
+FLAGS = ("xla_flags", "env_vars")
+"""Columns that a record has in its environment."""
+
+PLACE = ["env", *FLAGS]
+"""Columns that tell apart environments of one machine and commit."""
+
+ORIGIN = ["machine", "commit", "dirty", *PLACE, "effort", "night"]
 """Columns that say where rows come from; rows of one origin belong into one table."""
 
 
@@ -36,11 +45,28 @@ def origin_text(origin: Mapping[str, Any]) -> str:
     parts = [
         origin["machine"],
         f"commit {origin['commit'][:8]}{changed}" if origin["commit"] else "no commit",
-        origin["env"],
+        place_text(origin),
         f"night {origin['night']}" if origin["night"] else "",
         f"effort {origin['effort']}",
     ]
     return " · ".join(filter(None, parts))
+
+
+@functools.lru_cache(maxsize=4096)
+def flags_of(environment: str | bytes, compared: bool = False) -> Mapping[str, str]:
+    """Return the columns `xla_flags` and `env_vars` of a record, by its environment as JSON.
+
+    A comparison with a baseline sets variables for its threads: of it no others are known.
+    """
+    flags = json.loads(environment or "{}").get("flags") or {}
+    own = {name: flags[name] for name in flags if name == "XLA_FLAGS" or not compared}
+    return told_apart(own, measured=True)
+
+
+def place_text(place: Mapping[str, Any]) -> str:
+    """Return an environment and what was set in it; `place` has the columns :data:`PLACE`."""
+    flags = f"XLA_FLAGS={place['xla_flags']}" if place["xla_flags"] else ""
+    return " ".join(filter(None, (place["env"], flags, place["env_vars"].replace(", ", " "))))
 
 
 def axis_column(axis: str, columns: Container[str] = COLUMNS) -> str:

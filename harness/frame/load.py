@@ -16,6 +16,7 @@ from harness.frame import asv_results
 from harness.frame.choose import LEFT_OUT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
+from harness.frame.frame import flags_of
 from harness.frame.record_cases import Collector
 from harness.frame.record_rows import rows
 from harness.program.collector import gc_off
@@ -155,7 +156,8 @@ def _wanted(
 ) -> Iterator[Record]:
     """Yield the records that `where` may hold, and note in `covered` what there are records of."""
     for record in records:
-        covered.add((record.machine, record.commit, record.workload, record.env))
+        flags = flags_of(bytes(record.environment))["xla_flags"]
+        covered.add((record.machine, record.commit, record.workload, record.env, flags))
         if where.may_hold(record):
             yield record
 

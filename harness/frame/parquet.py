@@ -29,7 +29,7 @@ from harness.frame.columns import (
 )
 from harness.frame.frame import to_frame
 
-_SEAL, _SEAL_BYTES = b"HF04%08x", 12
+_SEAL, _SEAL_BYTES = b"HF05%08x", 12
 """Before the footer, where no reader of Parquet looks: the layout's version, and the CRC-32 of all
 other bytes."""
 

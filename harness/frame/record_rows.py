@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.columns import LISTS, objects
-from harness.frame.frame import Array, stage_order, to_frame
+from harness.frame.frame import FLAGS, Array, flags_of, stage_order, to_frame
 from harness.frame.record_cases import (
     DESCRIBED,
     PROGRAM_CHANGED,
@@ -24,7 +24,7 @@ from harness.frame.record_cases import (
 )
 from harness.program.facts import BUILT, TOTALS
 from harness.stages.registry import CASE_STAGES, OWN_PROGRAM
-from harness.stages.sampling import median_interval_ranks
+from harness.stages.sampling import LEVEL, median_interval_ranks
 
 
 def rows(found: Collector) -> pd.DataFrame:
@@ -77,6 +77,7 @@ def rows(found: Collector) -> pd.DataFrame:
         if incomparable or other or changed:
             said = notes.get(number), incomparable, other, changed
             notes[number] = "; ".join(filter(None, said))
+    flags = [flags_of(one.environment, bool(one.text["threads"])) for one in cases]
     columns = {
         **taken_columns,
         **{name: objects(one.text[name] for one in cases)[case] for name in DESCRIBED},
@@ -84,6 +85,7 @@ def rows(found: Collector) -> pd.DataFrame:
             name: objects(getattr(one, name) for one in cases)[case]
             for name in ("effort", "protocol", "environment", "fingerprint", "inputs")
         },
+        **{name: objects(one[name] for one in flags)[case] for name in FLAGS},
         "code": objects(one.ran() for one in cases)[case],
         "entry_bytes": np.array([one.entry_bytes for one in cases], float)[case],
         "n_forked": np.array(
@@ -182,7 +184,9 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
             for end, rank in zip(ends, ranks, strict=True):
                 numbers[end][at] = ordered[:, rank]
     of_rows = {name: medians[name].to_numpy() for name in columns}
-    return {**of_rows, **numbers, "n_processes": sizes, **lists}
+    level = np.where(np.isnan(numbers["low"]), np.nan, LEVEL)
+    of_rows |= {"interval_level": level, "n_samples": sizes, "n_processes": sizes}
+    return {**of_rows, **numbers, **lists}
 
 
 def _own_clock(cases: Sequence[CaseRecords]) -> Iterator[tuple[int, int, list[str], list[float]]]:

@@ -29,6 +29,12 @@ _FLAGS = (
     "OMP_NUM_THREADS",
     "PYTHONHASHSEED",
 )
+_SET_HERE = (
+    *("JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES", "JAX_ENABLE_X64"),
+    *("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COMPILATION_CACHE"),
+)
+"""How flags begin that the target, the workload and the scenario decide on."""
+
 _PLUGIN_PREFIXES = ("jax-cuda", "jax-rocm", "libtpu", "nvidia-cudnn")
 
 
@@ -85,7 +91,7 @@ def recorded_env_name(asv_name: str, variables: Mapping[str, str]) -> str:
     asv's name has the night, and of an environment that asv did not make also the flags; records
     hold those beside it.
 
-    `variables` are those that asv keeps apart by.
+    `env_vars` are those that asv keeps apart by.
     """
     existing = re.match(r"existing-py[\d.]+(-jax[^-]+)?(?=-|$)", asv_name)
     return existing[0] if existing else asv_name.replace(f"-{NIGHT}{variables.get(NIGHT)}", "")
@@ -98,6 +104,21 @@ def flags() -> dict[str, str]:
     a scratch folder whose path says nothing.
     """
     return {name: value for name, value in sorted(os.environ.items()) if is_flag(name)}
+
+
+def told_apart(variables: Mapping[str, str], measured: bool = False) -> dict[str, str]:
+    """Return the columns `xla_flags` and `env_vars` of what was measured under some variables.
+
+    Args:
+        variables: by name, those that tell two environments apart.
+        measured: they are the flags of a process that measured, some of which the harness set.
+    """
+    others = [
+        f"{name}={value}"
+        for name, value in sorted(variables.items())
+        if name not in ("XLA_FLAGS", NIGHT) and not (measured and name.startswith(_SET_HERE))
+    ]
+    return {"xla_flags": variables.get("XLA_FLAGS", ""), "env_vars": ", ".join(others)}
 
 
 def is_flag(name: str) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import ORIGIN
+from harness.frame.frame import ORIGIN, PLACE
 from harness.report.cases import full_case_texts, one_case, origin_labels, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
@@ -94,7 +94,7 @@ class Measured:
                 continue
             new, older = own.iloc[again[-1]], own.iloc[: again[-1]]
             older = older[older["effort"] == new["effort"]]
-            alike = older[older["env"] == new["env"]]
+            alike = older[(older[PLACE] == new[PLACE]).all(axis=1)]
             old = (older if alike.empty else alike).iloc[-1]
             before, after = (
                 timed[(timed[ORIGIN] == origin[ORIGIN]).all(axis=1)] for origin in (old, new)

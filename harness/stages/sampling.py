@@ -62,7 +62,11 @@ def visits(cases: Sequence[str], passes: int, seed: int) -> list[tuple[int, str]
     return order
 
 
-def median_interval_ranks(n: int, level: float = 0.95) -> tuple[int, int] | None:
+LEVEL = 0.95
+"""Confidence of the intervals of medians."""
+
+
+def median_interval_ranks(n: int, level: float = LEVEL) -> tuple[int, int] | None:
     """Return the ranks (from 0) of the order statistics that enclose the median, or None.
 
     The interval [x(k), x(n-1-k)] covers the median with probability 1 - 2 P(B <= k), where B is

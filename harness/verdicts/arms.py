@@ -13,7 +13,7 @@ import pandas as pd
 
 from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
-from harness.frame.frame import axis_columns
+from harness.frame.frame import FLAGS, axis_columns
 from harness.frame.load import everything, record_files_of
 from harness.records.git import commit_of
 from harness.records.schema import Problems, Record, read_file
@@ -24,7 +24,7 @@ _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 
 COLUMNS = (
     *("commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night"),
-    *("dirty", "effort", "python", "transform", "precision"),
+    *("dirty", "effort", "python", "transform", "precision", *FLAGS),
 )
 """Columns that an arm may select on, besides axes."""
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.records.printable import escaped, table_lines
 from harness.verdicts import programs, rules, summary
-from harness.verdicts.pairs import environment_lines
+from harness.verdicts.pairs import environment_lines, left_out_lines
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -34,6 +34,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
+    above += [escaped(line) for line in left_out_lines(comparison.pairs.left_out)]
     above += [escaped(line) for line in summary.warning_lines(comparison)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):

@@ -11,8 +11,9 @@ import pandas as pd
 
 from harness.errors import UsageError
 from harness.frame.differences import ARROW, UNKNOWN, environment_difference
-from harness.frame.frame import INSTRUMENTS, axis_columns, axis_text, ordinary
+from harness.frame.frame import INSTRUMENTS, PLACE, axis_columns, axis_text, ordinary, place_text
 from harness.program.facts import TOTALS
+from harness.records.units import counted
 
 Row = Mapping[str, Any]
 """One row of the frame: names of columns to values."""
@@ -26,7 +27,7 @@ CASE = ("workload", "target", "transform", "precision", "scenario", "stage")
 NEEDED = (
     *("machine", *CASE, "version", "value", "calibrated", "samples", "n_processes"),
     *("calibrated_samples", "status", "reason", "fingerprint", "effort", "environment"),
-    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", "env", "night", "unit"),
+    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", *PLACE, "night", "unit"),
 )
 """Columns of the rows of a pair, besides the facts of their programs and their axes."""
 
@@ -41,6 +42,22 @@ _LATER = (
 
 _Rows = dict[tuple[str, ...], Row]
 
+_ByPlace = dict[tuple[str, ...], dict[tuple[str, ...], Row]]
+"""By case and stage, the rows of an arm by environment, newest last."""
+
+_HOW = frozenset({"env", "jax", "jaxlib", "python"})
+"""Columns that the name of an environment is made of."""
+
+
+class LeftOut(NamedTuple):
+    """Rows that are in no pair, because another environment of their case is."""
+
+    arms: str
+    """`both`, `A` or `B`: who has them."""
+    place: Mapping[str, str]
+    """Columns :data:`harness.frame.frame.PLACE` of them."""
+    rows: int
+
 
 class Pairs(NamedTuple):
     """Two arms, row by row."""
@@ -48,6 +65,7 @@ class Pairs(NamedTuple):
     pairs: Sequence[Pair]
     axes: Sequence[str]
     """The columns that hold axes."""
+    left_out: Sequence[LeftOut] = ()
 
 
 class _View(Mapping[str, Any]):
@@ -72,9 +90,12 @@ class _View(Mapping[str, Any]):
 def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
     """Return the rows of two arms that can be compared at all, each with what belongs to it.
 
-    Of several rows of a case in an arm the newest counts: that of the newest commit, and of those
-    of one commit, or without any, the one that was measured last. One without a date is older than
-    any other. Pairs come in the order of `a`; what only `b` has follows.
+    Like is compared with like: of the environments (:data:`harness.frame.frame.PLACE`) that both
+    arms have of a case, the one that B measured last; other rows of the case are in `left_out`.
+    Where they have none in common, and within one, the newest row of an arm counts: that of the
+    newest commit, and of those of one commit, or without any, the one that was measured last. One
+    without a date is older than any other. Pairs come in the order of `a`; what only `b` has
+    follows.
 
     Rows of a pair need not share the columns `on`, in which the arms differ by intention.
     """
@@ -91,10 +112,31 @@ def pair(a: pd.DataFrame, b: pd.DataFrame, on: Collection[str] = ()) -> Pairs:
         for name in dict.fromkeys(axis for arm in arms for axis in axis_columns(arm))
         if any(name in arm.columns and arm[name].notna().any() for arm in arms)
     ]
-    rows_a, rows_b = (_newest_rows(arm, axes, on) for arm in arms)
+    place = [name for name in PLACE if name not in on and (name != "env" or not _HOW & set(on))]
+    of_a, of_b = (_newest_rows(arm, axes, on, place) for arm in arms)
+    rows_a, rows_b, left_out = _alike(of_a, of_b, place)
     rows_b = _with_broken(rows_a, rows_b)
     keys = dict.fromkeys((*rows_a, *rows_b))
-    return Pairs([(rows_a.get(key), rows_b.get(key)) for key in keys], axes)
+    return Pairs([(rows_a.get(key), rows_b.get(key)) for key in keys], axes, left_out)
+
+
+def _alike(a: _ByPlace, b: _ByPlace, place: Sequence[str]) -> tuple[_Rows, _Rows, list[LeftOut]]:
+    """Return the row of each case and stage in both arms, in like environments where there are."""
+    chosen: tuple[_Rows, _Rows] = ({}, {})
+    others: Counter[tuple[str, tuple[str, ...]]] = Counter()
+    for key in dict.fromkeys((*a, *b)):
+        of_a, of_b = a.get(key, {}), b.get(key, {})
+        both = [one for one in of_b if one in of_a]  # newest last
+        for rows, of in zip(chosen, (of_a, of_b), strict=True):
+            if of:
+                rows[key] = of[both[-1]] if both else list(of.values())[-1]
+        for one in (*of_a, *(one for one in of_b if one not in of_a)) if both else ():
+            if one != both[-1]:
+                others["both" if one in both else "A" if one in of_a else "B", one] += 1
+    return *chosen, [
+        LeftOut(arms, {**dict.fromkeys(PLACE, ""), **dict(zip(place, one, strict=True))}, rows)
+        for (arms, one), rows in others.items()
+    ]
 
 
 def _with_broken(rows_a: _Rows, rows_b: _Rows) -> _Rows:
@@ -140,9 +182,9 @@ def comparable_rows(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _newest_rows(
-    frame: pd.DataFrame, axes: Sequence[str], on: Collection[str]
-) -> dict[tuple[str, ...], Row]:
-    """Return the newest row of each case and stage, in the order of the frame."""
+    frame: pd.DataFrame, axes: Sequence[str], on: Collection[str], place: Sequence[str]
+) -> _ByPlace:
+    """Return the newest row of each case, stage and environment, cases in the frame's order."""
     shared = [frame[name].to_list() for name in ("machine", *CASE) if name not in on]
     shared += [_axis_texts(frame, axis) for axis in axes if axis not in on]
     keys = list(zip(*shared, strict=True))
@@ -156,12 +198,18 @@ def _newest_rows(
         if name in frame.columns
     }
     columns[LABEL] = frame.index.to_list()
-    newest = dict.fromkeys(keys, 0)
+    places = list(zip(*(frame[name].to_list() for name in place), strict=True)) or [()] * len(keys)
+    newest: dict[tuple[str, ...], dict[tuple[str, ...], int]] = {key: {} for key in keys}
     # NaT is the least number there is; of equal moments the last row counts.
     clock, date = (one.to_numpy("datetime64[ms]").view(np.int64) for one in (started, dates))
     for position in np.lexsort((clock, date)).tolist():
-        newest[keys[position]] = position
-    return {key: _View(columns, position) for key, position in newest.items()}
+        own = newest[keys[position]]
+        own.pop(places[position], None)
+        own[places[position]] = position
+    return {
+        key: {one: _View(columns, position) for one, position in own.items()}
+        for key, own in newest.items()
+    }
 
 
 def _axis_texts(frame: pd.DataFrame, axis: str) -> list[str]:
@@ -201,6 +249,23 @@ def also_differs(pair: Pair, on: Collection[str] = ()) -> str:
     ]
     environment = environment_difference(a["environment"], b["environment"], frozenset(on))
     return ", ".join([*parts, *([environment] if environment not in ("", UNKNOWN) else [])])
+
+
+def left_out_lines(left_out: Sequence[LeftOut]) -> list[str]:
+    """Return which environments are not compared, and how to choose one."""
+    if not left_out:
+        return []
+    places: Counter[tuple[str, str]] = Counter()
+    for one in left_out:
+        places[place_text(one.place), one.arms] += one.rows
+    texts = [
+        f"{place} ({counted(rows, 'row')}, {'in' if arms == 'both' else 'only in'} {arms})"
+        for (place, arms), rows in places.items()
+    ]
+    return [
+        f"Left out, because another environment is compared: {', '.join(texts)}. An arm chooses: "
+        "commit=1a2b3c4d,xla_flags=--xla_flag=1, or ...,env=NAME."
+    ]
 
 
 def environment_lines(frame: pd.DataFrame) -> list[str]:

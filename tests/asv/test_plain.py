@@ -9,7 +9,9 @@ from click.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.frame.load import everything
-from tests.asv.project import ENV, MACHINE, Project
+from harness.verdicts.history import series
+from harness.verdicts.pairs import pair
+from tests.asv.project import ENV, MACHINE, PYTHON, Project
 
 PLAIN = """
 import json
@@ -149,11 +151,61 @@ track_fast.unit = "seconds"
 
 def test_flags_tell_results_of_one_commit_apart(tmp_path):
     project = Project(tmp_path, {"plain": FLAGS})
-    project.run()
-    project.run(XLA_FLAGS="--xla_cpu_enable_fast_math=true")
-    project.run(XLA_FLAGS="--xla_cpu_enable_fast_math=false")
+    on, off = (f"--xla_cpu_enable_fast_math={value}" for value in ("true", "false"))
+    for flags in ({}, {"XLA_FLAGS": on}, {"XLA_FLAGS": off, "OMP_NUM_THREADS": "1"}):
+        project.run(**flags)
     frame = harness.load(project.results, all=True)
-    by_env = dict(zip(frame["env"], frame["value"], strict=True))
-    ends = {"": 1.0, "true": 2.0, "false": 1.0}
-    flag = "-XLA_FLAGS--xla_cpu_enable_fast_math="
-    assert by_env == {ENV + (flag + end if end else ""): value for end, value in ends.items()}
+    assert frame[["env", "xla_flags", "env_vars", "value"]].to_numpy().tolist() == [
+        [ENV, "", "", 1.0],
+        [ENV, off, "OMP_NUM_THREADS=1", 1.0],
+        [ENV, on, "", 2.0],
+    ]
+    shown = harness_command(project, "show").stdout
+    assert f"Not shown: {ENV}, {ENV} XLA_FLAGS={on}" in shown
+
+
+def test_like_environments_are_compared_and_what_is_left_out_is_named(tmp_path):
+    """Two environments at each commit, measured in opposite order."""
+    project = Project(tmp_path, {"plain": FLAGS})
+    fast = {"XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}
+    project.run()
+    project.run(**fast)
+    project.commit()
+    project.run(**fast)
+    project.run()
+    frame = harness.load(project.results, all=True)
+    pairs = pair(*(frame[frame["commit"] == name] for name in frame["commit"].unique()))
+    ((a, b),) = pairs.pairs
+    assert (a["xla_flags"], b["xla_flags"]) == ("", "")
+    (other,) = pairs.left_out
+    assert (other.arms, other.place["xla_flags"], other.rows) == ("both", fast["XLA_FLAGS"], 1)
+    shown = harness_command(project, "compare", "HEAD~1", "HEAD").stdout
+    assert f"{ENV} XLA_FLAGS={fast['XLA_FLAGS']} (1 row, in both)" in shown
+    points = series(frame)
+    assert points.groupby("series")["xla_flags"].unique().map(list).tolist() == [
+        [""],
+        [fast["XLA_FLAGS"]],
+    ]
+
+
+@pytest.mark.nightly
+def test_variables_of_the_matrix_are_columns_in_environments_that_asv_makes(tmp_path):
+    project = Project(
+        tmp_path,
+        {"plain": FLAGS},
+        environment_type="virtualenv",
+        pythons=[PYTHON],
+        matrix={"env_nobuild": {"MODE": ["slow", "fast"], "XLA_FLAGS": [None, "--xla_a=1"]}},
+        build_command=[],
+        install_command=[],
+        uninstall_command=[],
+    )
+    project.write("benchmarks/__init__.py", "")
+    project.asv("run", "HEAD^!", timeout_s=280)
+    frame = harness.load(project.results, all=True)
+    assert sorted(zip(frame["xla_flags"], frame["env_vars"], strict=True)) == [
+        ("", "MODE=fast"),
+        ("", "MODE=slow"),
+        ("--xla_a=1", "MODE=fast"),
+        ("--xla_a=1", "MODE=slow"),
+    ]

@@ -53,16 +53,41 @@ def test_a_foreign_benchmark_is_a_workload_whose_stage_is_its_type(tmp_path):
     name, packed = "bench.Suite.peakmem_fit", [[1.5, 2.5], [["'a'", "<object at 0x>"]], "v"]
     about = {"type": "peakmemory", "unit": "bytes", "param_names": ["kind"], "rounds": 2}
     path = write_asv(tmp_path, {name: packed, "bench.time_add": [[3.0]]}, {name: about})
-    columns = ["workload", "stage", "unit", "scenario", "n_processes", "value"]
+    columns = ["workload", "stage", "unit", "scenario", "n_samples", "n_processes", "value"]
     for where in (tmp_path, tmp_path / "box", path):
         frame = everything(where)
         assert frame[columns].to_numpy().tolist() == [
-            *([name, "peakmemory", "bytes", "", 2, value] for value in (1.5, 2.5)),
-            ["bench.time_add", "time", "seconds", "", 1, 3.0],
+            *([name, "peakmemory", "bytes", "", 1, 1, value] for value in (1.5, 2.5)),
+            ["bench.time_add", "time", "seconds", "", 0, 0, 3.0],
         ]
         assert frame["kind"].tolist()[:2] == ["a", "<object at 0x>"]
         assert frame["samples"].tolist()[2] == []
         assert not frame.attrs["problems"]["files"]
+
+
+def test_statistics_are_those_that_asv_stored_and_processes_those_that_are_sure(tmp_path):
+    """`rounds` is what benchmarks.json asks for today, and no measure of what was run."""
+    cell = [[0.5], [], "v", 1_700_000_002_000, 0.1, [0.4], [0.7], [0.45], [0.55], [3]]
+    quick = [*cell[:5], [-INF], [INF], [0.5], [0.5], [1], [1]]
+    about = {name: {"type": "time", "rounds": 3} for name in ("m.time_x", "m.time_quick")}
+    write_asv(tmp_path, {"m.time_x": [*cell, [10]], "m.time_quick": quick}, about)
+    columns = ["low", "high", "interval_level", "n_samples", "n_processes"]
+    once, usual = everything(tmp_path)[columns].to_numpy().tolist()
+    assert usual == [0.4, 0.7, 0.99, 10, 0]
+    assert once[3:] == [1, 1]
+    assert all(map(math.isnan, once[:3]))
+
+
+def test_a_name_tells_the_unit_of_what_benchmarks_json_lists_no_more(tmp_path):
+    names = ("time_x", "TimeXy", "timeraw_x", "mem_x", "peakmem_x", "PeakMemXy", "track_x")
+    write_asv(tmp_path, {f"m.{name}": [[1.0], []] for name in names}, {})
+    frame = everything(tmp_path)
+    time, memory, peak = ("time", "seconds"), ("memory", "bytes"), ("peakmemory", "bytes")
+    kinds = dict(
+        zip(frame["workload"], zip(frame["stage"], frame["unit"], strict=True), strict=True)
+    )
+    of = [kinds[f"m.{name}"] for name in names]
+    assert of == [time, time, time, memory, peak, peak, ("track", "")]
 
 
 def test_columns_that_are_null_or_left_off_mean_failed_in_every_case(tmp_path):
@@ -135,5 +160,5 @@ def test_strange_values_in_the_head_of_a_file_are_left_out(tmp_path, date):
         **{"date": date, "params": [], "requirements": {"jax": ""}, "commit_hash": None},
     )
     (one,) = everything(tmp_path).to_dict("records")
-    assert (one["machine"], one["commit"], one["n_processes"]) == ("box", "", 1)
+    assert (one["machine"], one["commit"], one["n_processes"]) == ("box", "", 0)
     assert str(one["commit_date"]) == "NaT"

@@ -18,7 +18,7 @@ from harness.frame.differences import (
     facts_difference,
     hardware,
 )
-from harness.frame.frame import axis_columns, with_axes
+from harness.frame.frame import PLACE, axis_columns, with_axes
 from harness.stages import compile
 from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
@@ -35,7 +35,7 @@ COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
     *("unit", "change", "state", "night_before", "night_after", "commit_before", "commit_after"),
     *("before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after"),
-    *("same_program", "environment", "facts", "inside", "reason", "env", "started_at"),
+    *("same_program", "environment", "facts", "inside", "reason", *PLACE, "started_at"),
     *("series", "position"),
 )
 """Columns of :func:`history`; one per axis stands behind `version`."""
@@ -76,8 +76,8 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
           (:mod:`harness.frame.differences`). `inside`: "", unless
           :func:`harness.verdicts.inside.of_steps` fills it.
         - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`,
-          `started_at`: of the first point after it. `series`, `position`: that point's, in
-          :func:`harness.verdicts.history.series`.
+          `xla_flags`, `env_vars`, `started_at`: of the first point after it. `series`, `position`:
+          that point's, in :func:`harness.verdicts.history.series`.
 
         A step in counts needs two points, one in times three. How they are found: docs/method.md.
 

@@ -21,7 +21,7 @@ from harness.frame.cases import keys
 from harness.frame.choose import takes_frame
 from harness.frame.columns import NO_MOMENT
 from harness.frame.differences import numbers
-from harness.frame.frame import ORIGIN, axis_columns, with_axes
+from harness.frame.frame import ORIGIN, PLACE, axis_columns, with_axes
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
 from harness.verdicts.pairs import CASE, comparable_rows
@@ -41,7 +41,7 @@ NUMBERS = ["value", "low", "high", "calibrated"]
 SERIES = (
     *("series", "piece", "position", "machine", "workload", "version"),
     *("target", "transform", "precision", "scenario", "stage"),
-    *("night", "commit", "commit_date", "dirty", "env", "effort", "started_at"),
+    *("night", "commit", "commit_date", "dirty", *PLACE, "effort", "started_at"),
     *("status", "unit", "value", "low", "high", "calibrated", "basis"),
 )
 """Columns of :func:`series`; one per axis stands behind `version`."""
@@ -58,9 +58,9 @@ def series(frame: pd.DataFrame) -> pd.DataFrame:
         `series`: its number; `piece`: the number, within the series, of what may be compared: it
         changes with the workload's version, with effort, and with the machine behind the name;
         `position`: 0, 1, … in order of time
-        (:func:`in_order`). `machine`, `workload`, `version`, a
-        column per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `night`,
-        `commit`, `commit_date`, `dirty`, `env`, `effort`, `started_at`, `status`, `unit`. Then
+        (:func:`in_order`). `machine`, `workload`, `version`, a column per axis, `target`,
+        `transform`, `precision`, `scenario`, `stage`, `night`, `commit`, `commit_date`, `dirty`,
+        `env`, `xla_flags`, `env_vars`, `effort`, `started_at`, `status`, `unit`. Then
         numbers in that unit, NaN where a point has none: `value`, in which steps are looked for,
         `low`, `high`, as in the frame, or of CPU time; `calibrated`, as in the frame. `basis`:
         `cpu` where verdicts of the stage rest on CPU time and all measured points of the piece know
@@ -114,11 +114,13 @@ def _order(found: pd.DataFrame) -> tuple[Codes, Codes]:
         ids = part.index.to_numpy()[order]
         rank[ids] = np.arange(len(ids))
         rounds: dict[tuple[str, ...], list[str]] = {}
-        texts = (part[name].iloc[order].tolist() for name in ("night", "commit", "dirty", "env"))
+        place = part["env"] + "\n" + part["xla_flags"] + "\n" + part["env_vars"]
+        columns = (part["night"], part["commit"], part["dirty"], place)
+        texts = (column.iloc[order].tolist() for column in columns)
         for night, commit, dirty, env in zip(*texts, strict=True):
             rounds.setdefault((night,) if night else ("", commit, dirty), []).append(env)
-        jax = dict(zip(part["env"], part["jax"], strict=True))
-        lane[ids] = part["env"].map(lanes(rounds.values(), jax)).to_numpy()[order]
+        jax = dict(zip(place, part["jax"], strict=True))
+        lane[ids] = place.map(lanes(rounds.values(), jax)).to_numpy()[order]
     return rank[found["origin"]], lane[found["origin"]]
 
 
@@ -216,7 +218,8 @@ def in_order(
 def lanes(measured: Iterable[Sequence[str]], versions: Mapping[str, str]) -> dict[str, int]:
     """Return the lane of each environment: those of one lane continue each other in one series.
 
-    An environment that is newly made for a newer JAX takes over from the one before it. Those that
+    An environment that is newly made for a newer JAX, or with other flags, takes over from the one
+    before it. Those that
     were ever measured side by side, in one night or at one commit, such as the newest release and
     the nightly, never share a lane; of several new ones the older JAX takes the earlier lane.
 

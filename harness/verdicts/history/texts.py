@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.frame import rows_of
+from harness.frame.frame import PLACE, place_text, rows_of
 from harness.frame.tables import full_names
 from harness.records.units import ratio_text, value_text
 from harness.stages.registry import effect
@@ -154,7 +154,13 @@ def when_of(row: Any) -> str:
 
 
 def titles(rows: pd.DataFrame, columns: Collection[str]) -> list[str]:
-    """Return the machine, workload and case of each row; what is none of `columns` is an axis."""
+    """Return the machine, workload and case of each row; what is none of `columns` is an axis.
+
+    The environment is named where rows of one case and stage are of several.
+    """
     axes = [name for name in rows.columns if name not in columns]
     whole = zip(rows["machine"], full_names(rows, axes, scenario=True), strict=True)
-    return [f"{machine}: {name}" for machine, name in whole]
+    texts = pd.Series([f"{machine}: {name}" for machine, name in whole], rows.index, dtype="str")
+    place = pd.Series(map(place_text, rows_of(rows[PLACE])), rows.index, dtype="str")
+    several = place.groupby([texts, rows["stage"]]).transform("nunique") > 1
+    return texts.where(~several, texts + ", " + place).to_list()
