@@ -103,7 +103,7 @@ def compare(
     \b
     An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag
     or branch, a version of JAX, an environment, machine, target, scenario or night. Of several rows
-    of a case in an arm the newest counts.
+    of a case in an arm the newest counts, in an environment (versions, flags) that both arms have.
 
     \b
     Verdicts:
