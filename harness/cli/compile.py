@@ -23,7 +23,7 @@ from harness.ir.build import one_case
 from harness.profiles.answer.inside import dearest, recorded
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
-from harness.program.compiler import callers, recording
+from harness.program.compiler import callers, causes, recording
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
@@ -100,9 +100,11 @@ def compile(
       harness compile train_step -- python train.py --steps 2
                                                  one function of any program, as it runs
 
-    What is known to make compiles slow is told first, and what its remedy saves of lower and
-    compile, where that was tried, or why it was not: constants as arguments, scans not unrolled,
-    layers rolled into a scan. Ctrl-C then ends the trying.
+    First comes what is known to make building slow, with its line and a remedy: large constants,
+    unrolled loops, thousands of arguments, switches of many branches, functions that a library
+    traces again and again. Of a workload it says what the remedy saves of lower and compile, where
+    that was tried (constants as arguments, scans not unrolled, loops rolled into a scan), or why
+    it was not. Ctrl-C ends the trying.
 
     One compile more is made for all this, in a process of its own, under XLA's own events. Wall: of
     the time that the compile took; a moment in which several threads work is shared among them, so
@@ -114,9 +116,8 @@ def compile(
     the equation that JAX works on. Own: without what is inside. Time: a share of what the stage
     takes.
 
-    A program after -- runs unchanged, once, and its output is its own: -o keeps the page apart. Of
-    the functions whose name matches, the one with the longest compile is told, without trace and
-    lower.
+    A program after -- runs unchanged, once, and its output is its own: -o writes the page into a
+    file. Of the functions whose name matches, it shows the one with the longest compile.
 
     \b
     Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA
@@ -151,7 +152,7 @@ def compile(
         "program": made.fingerprint,
         **msgspec.to_builtins(inside),
         "python": [_told(stage) for stage in made.python],
-        "remedies": made.remedies,
+        "causes": made.causes,
     }
     if trace is not None:
         remedy = "Choose another place with --trace."
@@ -197,7 +198,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
     """Run a program; return its longest compile of a function by name, and its exit code."""
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
-        ran = programs.run_profiled(command, Path(folder), 0, inside=True, texts=True)
+        ran = programs.run_profiled(command, Path(folder), 0, inside=True, reader=causes.READER)
         found = dearest(recorded(read(Path(folder)))) if ran.processes else []
         if ran.code:
             say(f"the program ended with {ran.code}.")
@@ -207,7 +208,12 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
         wanted = match_names(function, known, "function that the program compiled")
         first = next(one for one in found if one.built.function.name in wanted)
         events = recording.read(first.path)
-        made = build.BuiltTexts("", inside=inside_of(events, first.text), events=events)
+        inside = inside_of(events, first.text)
+        stages_s = first.stages_s
+        made = build.BuiltTexts("", inside=inside, events=events, stages_s=stages_s)
+        if inside is not None and first.structure:
+            build_s = inside.wall_s + sum(stages_s.values())
+            made.causes = causes.causes(causes.decoded(first.structure), inside, build_s)
     if made.inside is None:
         raise NothingTold(f"{first.name}: XLA told nothing of its compile.")
     return first.name, made, ran.code

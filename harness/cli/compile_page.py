@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
 from typing import TypeVar
 
 import pandas as pd
@@ -13,10 +11,10 @@ import pandas as pd
 from harness.cli.output import Heading, Part, TextTable
 from harness.ir.build import BuiltTexts
 from harness.ir.growth import Growth
+from harness.output.compile import answer, cause_lines, group_text, line_text
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.inside import Inside, PassBranch, Remedy
-from harness.program.compiler.tree import REST
+from harness.program.compiler.inside import Inside, PassBranch
 from harness.records.units import counted, seconds_text, share_text
 
 _Branch = TypeVar("_Branch", PassBranch, CallBranch)
@@ -38,9 +36,9 @@ def page(label: str, made: BuiltTexts, depth: int | None, least: float) -> Itera
     """
     inside, python = made.inside, made.python
     assert inside is not None
-    yield f"{label}: {_answer(inside)}"
-    for remedy in made.remedies:
-        yield _remedy(remedy, inside)
+    yield Heading(f"{label}: {answer(inside, made.stages_s)}")
+    for cause in made.causes:
+        yield from cause_lines(cause, inside)
     if python:
         yield Heading("Stages")
         yield _stages(inside, python)
@@ -63,53 +61,6 @@ def page(label: str, made: BuiltTexts, depth: int | None, least: float) -> Itera
         )
 
 
-def _answer(inside: Inside) -> str:
-    """Return the one sentence that says most."""
-    most = max(
-        (one for one in inside.groups if one.name != REST), key=lambda one: one.wall_s, default=None
-    )
-    said = f"compiled in {seconds_text(inside.wall_s)}"
-    if most is not None:
-        share = share_text(most.wall_s, inside.wall_s)
-        said += f", {share} of it {_group_text(most.name, most.part)}"
-    return f"{said}. {share_text(inside.covered, 1.0)} of the time is in events that XLA names."
-
-
-def _group_text(name: str, part: str) -> str:
-    return f"{name}: {part}" if part else name
-
-
-def _remedy(remedy: Remedy, inside: Inside) -> str:
-    place, _, number = remedy.line.rpartition(":")
-    name, _, file = place.partition(" ")
-    said = f"{line_text(file, int(number))} {name}: {remedy.cause}" if file else remedy.cause
-    said = said[0].upper() + said[1:] if not file else said
-    if remedy.cost_s is not None:
-        share = share_text(remedy.cost_s, inside.wall_s)
-        said += f", {seconds_text(remedy.cost_s)} of the compile ({share})"
-    said += f". Remedy: {remedy.advice}"
-    if remedy.untried:
-        said += f"; not tried: {remedy.untried}"
-    elif remedy.saved_s is not None:
-        said += f"; tried{_saved(remedy)}"
-    return f"{said}."
-
-
-def _saved(remedy: Remedy) -> str:
-    """Return what lower and compile took less where a remedy was tried, and how sure that is."""
-    count = len(remedy.after_s)
-    builds = f"{count} builds each" if count > 1 else "one build each, which says nothing of noise"
-    assert remedy.saved_s is not None
-    saved = f"{seconds_text(abs(remedy.saved_s))} of lower and compile"
-    if remedy.is_noise:
-        differ = "less" if remedy.saved_s > 0 else "more"
-        return f": {saved} {differ}, which is within the noise of {builds}"
-    share = share_text(abs(remedy.saved_s), median(remedy.before_s))
-    if remedy.saved_s < 0:
-        return f", as the harness writes it: it costs {saved} ({share}), in {builds}"
-    return f": it saves {saved} ({share}), in {builds}"
-
-
 def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
     rows = []
     for stage in python:
@@ -120,7 +71,7 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
         rows.append((stage.name, f"{stage.calls:,}", seconds_text(stage.wall_s), most))
     group = max(inside.groups, key=lambda one: one.wall_s)
     share = share_text(group.wall_s, inside.wall_s)
-    most = f"{_group_text(group.name, group.part)}: {share} of the time"
+    most = f"{group_text(group.name, group.part)}: {share} of the time"
     rows.append(("compile", "", seconds_text(inside.wall_s), most))
     return TextTable(
         pd.DataFrame(rows, columns=["stage", "calls of Python", "time", "most of it"]),
@@ -195,7 +146,7 @@ def _figures(one: CallBranch | callers.CallSum, stage: CallBranch) -> tuple[str,
 def _groups(inside: Inside, least: float) -> TextTable:
     rows = [
         {
-            "group": _group_text(one.name, one.part),
+            "group": group_text(one.name, one.part),
             "wall": seconds_text(one.wall_s),
             "share": share_text(one.wall_s, inside.wall_s),
             "threads": seconds_text(one.threads_s),
@@ -256,14 +207,6 @@ def _kernels(inside: Inside, least: float) -> Iterator[Part]:
         yield Heading("Lines, by the named kernels that begin there")
         rows = [{"line": line, "wall of its kernels": seconds_text(s)} for line, s in most]
         yield TextTable(pd.DataFrame(rows))
-
-
-def line_text(file: str, line: int) -> str:
-    """Return `file:line`, as near to here as it is; "" for no file."""
-    if not file:
-        return ""
-    near = os.path.relpath(file)
-    return f"{file if near.startswith('..') else near}:{line}"
 
 
 def growth_page(

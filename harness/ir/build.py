@@ -31,7 +31,8 @@ from harness.engine.job import Job
 from harness.engine.process import STARTUP_TIMEOUT_S, variables
 from harness.errors import ExitCode, HarnessError, UsageError, find_name
 from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.inside import Inside, Remedy
+from harness.program.compiler.causes import CompileCause
+from harness.program.compiler.inside import Inside
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import Facts
 
@@ -88,8 +89,10 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     """What it is made of."""
     python: list[CallBranch] = []
     """Who makes Python's calls in trace and in lower, where the inside was asked for."""
-    remedies: list[Remedy] = []
-    """What is known to make the compile slow, and what helps."""
+    stages_s: dict[str, float] = {}
+    """What trace and lower took."""
+    causes: list[CompileCause] = []
+    """What is known to make building slow."""
 
 
 class Step(msgspec.Struct, tag="step"):

@@ -17,12 +17,12 @@ from harness.declare import location, transforms
 from harness.declare.workload import Workload, WorkloadError
 from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
-from harness.ir.trials import try_remedies
+from harness.ir.trials import STOPPED, trial_of, try_remedies
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
+from harness.program.compiler.causes import causes, structure
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.remedies import remedies
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import facts_of
 from harness.records.failure import describe
@@ -120,20 +120,23 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, constants, inside, seen)
     if inside is not None:
         traced = _traced(made)
-        found = remedies(traced.jaxpr, inside)
+        told.causes = causes(structure(traced.jaxpr), inside, inside.wall_s)
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
-        able = [each for each in found if each.variant is not None and wanted.with_tries]
-        for remedy, _ in able:
-            remedy.untried = "the case is of several devices" if spread else "stopped before it was"
-        told.remedies = [one.remedy for one in found]
+        able = []
+        for cause in told.causes if wanted.with_tries else ():
+            cause.trial = trial_of(cause, told.causes, spread)
+            if cause.trial is not None and cause.trial.untried == STOPPED:
+                able.append(cause)
         channel.send(msgspec.json.encode(told))  # what follows may not come to its end
         told.python = _python(prepared, begin)
-        lower_s = sum(stage.wall_s for stage in told.python if stage.name == "lower")
-        for step in try_remedies(traced, [] if spread else able, one, inside.wall_s + lower_s):
+        told.stages_s = {stage.name: stage.wall_s for stage in told.python}
+        build_s = inside.wall_s + sum(told.stages_s.values())
+        first_s = inside.wall_s + told.stages_s.get("lower", 0.0)
+        for step in try_remedies(traced, able, one, first_s):
             channel.send(msgspec.json.encode(told))
             begin(step)
-        told.remedies.sort(key=lambda one: one.worth_s(inside.wall_s), reverse=True)
+        told.causes.sort(key=lambda one: one.worth_s(build_s), reverse=True)
     return told
 
 

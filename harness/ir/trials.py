@@ -4,25 +4,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from statistics import median
 from typing import Any
 
 import jax
 
-from harness.program.compiler.inside import Remedy
-from harness.program.compiler.remedies import TriableRemedy
+from harness.program.compiler.causes import CompileCause, RemedyTrial
+from harness.program.compiler.rolled import rolled
+from harness.program.compiler.variants import VARIANTS
 from harness.records.failure import describe
 from harness.watch.jax_names import options_of
 
 ROUNDS = 6
-"""Builds of each; see :attr:`harness.program.compiler.inside.Remedy.is_noise`."""
+"""Builds of each; see :attr:`harness.program.compiler.causes.RemedyTrial.is_noise`."""
 
 MOST_S = 60.0
 """After so many seconds no other round begins; of a longer compile the first one counts too."""
 
+STOPPED = "stopped"
+"""A trial did not come to its end, or has not begun."""
+
+
+def trial_of(
+    cause: CompileCause, causes: Sequence[CompileCause], is_spread: bool
+) -> RemedyTrial | None:
+    """Return what becomes of the trial of one cause among others; None where it has no program.
+
+    `is_spread` says that the program is of several devices, where nothing is tried.
+    """
+    if cause.kind not in VARIANTS:
+        return None
+    if not cause.is_same:
+        return RemedyTrial(untried="other shapes")
+    loops = [one for one in causes if VARIANTS.get(one.kind) is rolled and one.is_same]
+    if cause in loops[1:]:
+        return RemedyTrial(untried="rolled before")
+    return RemedyTrial(untried="several devices" if is_spread else STOPPED)
+
 
 def try_remedies(
-    traced: Any, found: Sequence[TriableRemedy], sharding: Any, first_s: float
+    traced: Any, found: Sequence[CompileCause], sharding: Any, first_s: float
 ) -> Iterator[str]:
     """Lower and compile a program with each remedy and as it is, in turn, and note the seconds.
 
@@ -30,22 +50,22 @@ def try_remedies(
 
     Args:
         traced: the program as it is, a `jax.stages.Traced`.
-        found: its remedies, each with a program of its own.
+        found: causes with a trial, which is filled in.
         sharding: of the arguments; None for that of the process's device.
         first_s: what lower and compile took already.
     """
-    programs: list[tuple[Remedy, Any]] = []
-    for remedy, variant in found:
-        yield f"remedy: {remedy.advice}"
-        assert variant is not None
+    programs: list[tuple[CompileCause, RemedyTrial, Any]] = []
+    for cause in found:
+        yield f"remedy of {cause.kind}"
+        cause.trial = trial = RemedyTrial(untried=STOPPED)
         try:
-            made = variant(traced.jaxpr)
+            made = VARIANTS[cause.kind](traced.jaxpr)
             if isinstance(made, str):
-                remedy.untried = made
+                trial.untried = made
                 continue
-            programs.append((remedy, traced_as(traced, *made, sharding)))
+            programs.append((cause, trial, traced_as(traced, *made, sharding)))
         except Exception as error:  # whatever JAX says of it
-            remedy.untried = f"JAX does not trace it: {describe(error)}"
+            trial.untried, trial.detail = "not traced", describe(error)
     before = [first_s] if first_s > MOST_S else []
     start = time.monotonic()
     for turn in range(1, ROUNDS + 1):
@@ -54,16 +74,16 @@ def try_remedies(
         if len(before) < turn:
             yield f"as it is, for the {turn}. time"
             before.append(_took_s(traced))
-        for remedy, other in [*programs]:
-            yield f"remedy, for the {turn}. time: {remedy.advice}"
+        for one in [*programs]:
+            cause, trial, other = one
+            yield f"remedy of {cause.kind}, for the {turn}. time"
             try:
-                remedy.after_s.append(_took_s(other))
+                trial.after_s.append(_took_s(other))
             except Exception as error:  # whatever a back end says of it
-                remedy.untried = f"it cannot be compiled: {describe(error)}"
-                programs.remove((remedy, other))
+                trial.untried, trial.detail = "not compiled", describe(error)
+                programs.remove(one)
                 continue
-            remedy.untried, remedy.before_s = "", before[:]
-            remedy.saved_s = median(before) - median(remedy.after_s)
+            trial.untried, trial.before_s = "", before[:]
 
 
 def traced_as(traced: Any, program: Any, shapes: Sequence[Any], sharding: Any) -> Any:

@@ -1,17 +1,20 @@
 """XLA's own events of every compile, in files beside a profile's logs: `harness profile --inside`.
 
 A file is called `PID-BEGIN-COST.xplane.pb`: the process, when the compile began, by the logs'
-clock, and what it took to record it, in nanoseconds. With :data:`TEXTS` the text of what was made
-stands beside it, in `PID-BEGIN-COST.hlo`; to write it is not in the cost.
+clock, and what it took to record it, in nanoseconds. With :data:`READER` the text of what was made
+stands beside it, in `PID-BEGIN-COST.hlo`, and what the reader makes of its jaxpr, in
+`PID-BEGIN-COST.made`; to write them is not in the cost.
 """
 
 from __future__ import annotations
 
 import glob
+import importlib
 import os
 import shutil
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -22,11 +25,15 @@ from harness.watch.replacements import Replacements
 VARIABLE = "HARNESS_PROFILE_INSIDE"
 """The folder of the files; without it, nothing of this is done."""
 
-TEXTS = "HARNESS_PROFILE_TEXTS"
-"""Whether what is compiled is written as well, for the lines of kernels."""
+READER = "HARNESS_PROFILE_READER"
+"""A function, `module:name`, that makes bytes of the jaxpr of each program that is compiled."""
 
 SUFFIX = ".xplane.pb"
 TEXT_SUFFIX = ".hlo"
+MADE_SUFFIX = ".made"
+
+MOST_LOWERED = 64
+"""Programs that were lowered and may still be compiled, the last ones."""
 
 clock = time.perf_counter_ns
 
@@ -38,6 +45,8 @@ class CompileTraces(Replacements):
         super().__init__(failed)
         self.folder = os.environ.get(VARIABLE, "")
         self._lock = threading.Lock()
+        self._lowered: deque[tuple[Any, Any]] = deque(maxlen=MOST_LOWERED)
+        """Modules, and the jaxprs that they are of."""
 
     def install(self) -> None:
         """Put the replacement in place, where it is asked for."""
@@ -60,12 +69,27 @@ class CompileTraces(Replacements):
                     return made
                 finally:
                     if place is not None:
-                        self.guarded(self._end, place, begin, middle, made)
+                        self.guarded(self._end, place, begin, middle, made, args[1])
             finally:
                 self._lock.release()
 
         self.replace(point, compile)
+        if os.environ.get(READER):
+            self._keep_jaxprs()
         self.active = True
+
+    def _keep_jaxprs(self) -> None:
+        names = {"lowered": jax_names.BUILDS["lowered"]}
+        point = jax_names.points(names, "profile", ProfileError)["lowered"]
+        real = point.function
+
+        def lower_jaxpr_to_module(name: Any, jaxpr: Any, *args: Any, **kwargs: Any) -> Any:
+            result = real(name, jaxpr, *args, **kwargs)
+            if self.active:
+                self._lowered.append((result.module, jaxpr))
+            return result
+
+        self.replace(point, lower_jaxpr_to_module)
 
     def _begin(self) -> str:
         """Start JAX's profiler, and return where it writes; it fails where the program uses it."""
@@ -73,14 +97,23 @@ class CompileTraces(Replacements):
         jax_names.trace_compiles(place)
         return place
 
-    def _end(self, place: str, begin: int, middle: int, made: Any) -> None:
+    def _end(self, place: str, begin: int, middle: int, made: Any, module: Any) -> None:
         end = clock()
         jax_names.public().profiler.stop_trace()
         [file] = glob.glob(os.path.join(place, "**", f"*{SUFFIX}"), recursive=True)
         cost = clock() - end + middle - begin
         name = os.path.join(self.folder, f"{os.getpid()}-{middle}-{cost}")
-        if made is not None and os.environ.get(TEXTS):
-            with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
-                text.writelines(module.to_string() for module in made.hlo_modules())
+        if made is not None and os.environ.get(READER):
+            self.guarded(self._read, name, made, module)
         os.replace(file, name + SUFFIX)
         shutil.rmtree(place, ignore_errors=True)
+
+    def _read(self, name: str, made: Any, module: Any) -> None:
+        with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
+            text.writelines(one.to_string() for one in made.hlo_modules())
+        jaxpr = next((of for lowered, of in self._lowered if lowered is module), None)
+        if jaxpr is not None:
+            package, _, function = os.environ[READER].partition(":")
+            read = getattr(importlib.import_module(package), function)
+            with open(name + MADE_SUFFIX, "wb") as file:
+                file.write(read(jaxpr))

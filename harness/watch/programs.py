@@ -231,7 +231,7 @@ def run_profiled(
     sample_ms: float,
     inside: bool = False,
     announce_s: float = 0.0,
-    texts: bool = False,
+    reader: str = "",
 ) -> Ran:
     """Run a program under a profile, with this process's input and output.
 
@@ -241,7 +241,8 @@ def run_profiled(
         sample_ms: how often each process looks where its threads are; 0 for never.
         inside: whether XLA's own events of each compile are recorded as well.
         announce_s: after how many seconds a stage of a build is written down at once; 0 for never.
-        texts: with them the text of what was compiled.
+        reader: with them the text of what was compiled, and what this function, `module:name`,
+            makes of its jaxpr.
     """
     there = environment(
         os.environ,
@@ -249,7 +250,7 @@ def run_profiled(
         HARNESS_PROFILE_SAMPLE_MS=f"{sample_ms:g}",
         HARNESS_PROFILE_ANNOUNCE_S=f"{announce_s:g}" if announce_s else "",
         HARNESS_PROFILE_INSIDE=str(folder / INSIDE) if inside else "",
-        HARNESS_PROFILE_TEXTS="1" if texts else "",
+        HARNESS_PROFILE_READER=reader,
     )
     about = Run(tuple(command), time.perf_counter_ns())
     if not write_run(folder, about):

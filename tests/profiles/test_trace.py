@@ -155,7 +155,7 @@ def test_the_command_writes_it_packed_if_its_name_ends_in_gz(tmp_path, made):
     ("options", "text"),
     [
         (("-o", "t.JSON"), "t.JSON has none of the suffixes .html (a report), .json and .json.gz"),
-        (("-o", "t.json", "--figures", "f"), "t.json is a trace"),
+        (("-o", "t.json", "--figures", "f"), "t.json is not it"),
     ],
 )
 def test_what_makes_no_trace_is_refused(tmp_path, options, text):

@@ -3,9 +3,9 @@
     python -m tools.performance.planted_compiles [NAME ...]
 
 The programs are those of tests/suites/planted. The line that is told first is that of the first
-remedy that has one; without any, the first line of Python's calls while the dearer one of trace and
+cause that has one; without any, the first line of Python's calls while the dearer one of trace and
 lower goes on. What is told to be dear is trace or lower where it takes longer than the compile;
-else what the first remedy calls by name, and the group that most of the compile is in. Where a
+else constants, where they are a cause, and the group that most of the compile is in. Where a
 remedy was tried, it says what that saved, and whether that is what was predicted.
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from harness.declare import location
-from harness.program.compiler.inside import Remedy
+from harness.program.compiler.causes import CompileCause
 from harness.program.compiler.tree import REST
 from tests.sweeps import SUITES
 from tools.performance.command import HARNESS, options, took
@@ -40,18 +40,18 @@ def main() -> None:
         here = next(first + n for n, line in enumerate(lines) if line.endswith("# here\n"))
         for target in one.targets:
             told = _told(one, target)
-            for remedy in told["remedies"]:
-                if remedy["saved_s"] is None:
+            for cause in msgspec.convert(told["causes"], list[CompileCause]):
+                trial = cause.trial
+                if trial is None or trial.saved_s is None:
                     continue
-                known = msgspec.convert(remedy, Remedy)
-                tried.append(known.worth_s(told["wall_s"]) > 0)
-                saved = known.saved_s / median(known.before_s)
-                said = f"{median(known.before_s):.3f} s, {saved:.0%} saved"
-                if known.cost_s is not None:
-                    predicted.append(known.cost_s / told["wall_s"] / saved)
-                    said += f", {known.cost_s / told['wall_s']:.0%} predicted"
-                said += ", within the noise" * known.is_noise
-                print(f"  {one.__name__} {target}: {said}: {remedy['cause']}")
+                tried.append(cause.worth_s(told["wall_s"]) > 0)
+                saved = trial.saved_s / median(trial.before_s)
+                said = f"{median(trial.before_s):.3f} s, {saved:.0%} saved"
+                if cause.cost_s is not None:
+                    predicted.append(cause.cost_s / told["wall_s"] / saved)
+                    said += f", {cause.cost_s / told['wall_s']:.0%} predicted"
+                said += ", within the noise" * trial.is_noise
+                print(f"  {one.__name__} {target}: {said}: {cause.kind}")
             if target != "cpu":
                 continue
             line, dear = first_line(told), what_is_dear(told)
@@ -93,9 +93,9 @@ def seconds(stage: dict[str, Any]) -> float:
 
 def first_line(told: dict[str, Any]) -> int:
     """Return the line that a reader is told first."""
-    for remedy in told["remedies"]:
-        if remedy["line"]:
-            return int(remedy["line"].rpartition(":")[2])
+    for cause in msgspec.convert(told["causes"], list[CompileCause]):
+        if cause.place is not None:
+            return cause.place.line
     dearer = max(told["python"], key=seconds)
     return int(max(dearer["lines"], key=lambda one: one["calls"], default={"line": 0})["line"])
 
@@ -108,7 +108,7 @@ def what_is_dear(told: dict[str, Any]) -> list[str]:
     groups: dict[str, float] = defaultdict(float)
     for one in told["groups"]:
         groups[one["name"]] += one["wall_s"] * (one["name"] != REST)
-    causes = ["constants" for one in told["remedies"] if one["cause"].startswith("constants")]
+    causes = ["constants" for one in told["causes"] if one["kind"] == "constants"]
     return [*causes, max(groups, key=groups.__getitem__)]
 
 

@@ -14,7 +14,9 @@ from harness.profiles.recorded import read
 
 @options.command(
     output=Option(
-        "--output", "-o", help="A .html, .json or .json.gz file. [default: FOLDER/profile.html]"
+        "--output",
+        "-o",
+        help="A .html, .json, .json.gz or .pb.gz file. [default: FOLDER/profile.html]",
     ),
     figures=Option(metavar="DIR", help="Write each figure as SVG into this folder."),
     png=Option(help="With --figures: as PNG, too."),
@@ -25,11 +27,12 @@ def report(
     figures: Path | None = None,
     png: bool = False,
 ) -> None:
-    r"""Write a profile as one file: a report in HTML, or a trace for Perfetto.
+    r"""Write a profile as one file: a report in HTML, a trace for Perfetto, or for pprof.
 
     \b
       harness profile report FOLDER                       FOLDER/profile.html
       harness profile report FOLDER -o trace.json.gz      a trace, packed
+      harness profile report FOLDER -o builds.pb.gz       seconds by line and stack, for pprof
       harness profile report FOLDER --figures DIR --png   each figure as SVG, and as PNG, too
 
     \b
@@ -37,7 +40,9 @@ def report(
     It needs the extra `figures` (README.md, Install).
     The trace is for ui.perfetto.dev and chrome://tracing: processes and threads, builds with their
     stages inside, what each was called with, where and why; what the persistent cache answered.
-    Both contain paths, names of arguments and values of static arguments: look through the file
+    For pprof (`go tool pprof -http=: builds.pb.gz`, speedscope.app): what trace, lower, compile,
+    load and write took, by the function that was built and the lines that asked for it.
+    All contain paths, names of arguments and values of static arguments: look through the file
     before you give it away.
     """
     output = output or folder / "profile.html"
@@ -46,7 +51,7 @@ def report(
         raise UsageError("--png needs --figures DIR, the folder to write into.")
     if figures is not None and output.suffix != ".html":
         raise UsageError(
-            f"--figures are those of the report, and {output} is a trace: leave -o out."
+            f"--figures are those of the report, and {output} is not it: leave -o out."
         )
     if figures is None:
         say(f"{output}: {told.write(read(folder), output)}")

@@ -52,7 +52,7 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
     ),
     report=Option(
         metavar="FILE",
-        help="Write a report or a trace here as well: .html, .json or .json.gz.",
+        help="Write a report or a trace here as well: .html, .json, .json.gz or .pb.gz.",
     ),
     inside=Option(
         help="Also say what XLA does in the longest compiles, by its own events; a compile "

@@ -11,15 +11,17 @@ from harness.cli.output import check_writable, notes
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.profiles.answer.inside import inside_lines
 from harness.profiles.answer.summary import is_unknown, summary
+from harness.profiles.pprof import pprof_of
 from harness.profiles.recorded import Recorded, read
 from harness.profiles.totals import totals
 from harness.profiles.tracks import save, trace_of
+from harness.records.files import replaced
 from harness.records.printable import printable
 from harness.report import files
 from harness.watch import programs
 from harness.watch.programs import Ran
 
-SUFFIXES = (".html", ".json", ".json.gz")
+SUFFIXES = (".html", ".json", ".json.gz", ".pb.gz")
 """Of the files that a profile can be written as."""
 
 WIDTH, WIDEST = 100, 120
@@ -50,8 +52,8 @@ def check_format(output: Path) -> None:
     """Refuse a file whose suffix names none of the formats, or whose format needs an extra."""
     if not output.name.endswith(SUFFIXES):
         raise UsageError(
-            f"{output} has none of the suffixes .html (a report), .json and .json.gz (a trace): "
-            "give a file that ends in one of them."
+            f"{output} has none of the suffixes .html (a report), .json and .json.gz (a trace), "
+            ".pb.gz (for pprof): give a file that ends in one of them."
         )
     if output.suffix == ".html":
         files.check_report()
@@ -59,6 +61,11 @@ def check_format(output: Path) -> None:
 
 def write(profile: Recorded, output: Path) -> str:
     """Write a profile in the format of the file's suffix; return how much that is."""
+    if output.name.endswith(".pb.gz"):
+        made = pprof_of(profile)
+        with replaced(output, "wb", "Choose another place with -o.") as handle:
+            handle.write(made)
+        return f"{len(made) / 1e3:.1f} kB"
     if output.suffix != ".html":
         return f"{save(trace_of(profile), output)} events"
     from harness.report.profile.page import write as write_page  # pandas and altair

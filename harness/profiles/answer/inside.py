@@ -15,7 +15,7 @@ from harness.program.compiler.recording import Untraceable, read
 from harness.program.compiler.times import CompileTime, compile_times
 from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text, share_text
-from harness.watch.compile_traces import SUFFIX, TEXT_SUFFIX
+from harness.watch.compile_traces import MADE_SUFFIX, SUFFIX, TEXT_SUFFIX
 from harness.watch.programs import INSIDE
 
 MOST_FUNCTIONS = 5
@@ -41,8 +41,26 @@ class RecordedCompile(NamedTuple):
     @property
     def text(self) -> str:
         """Return the text of what was compiled, where that was recorded too."""
-        file = self.path.with_name(self.path.name.removesuffix(SUFFIX) + TEXT_SUFFIX)
-        return file.read_text("utf-8") if file.exists() else ""
+        return self._beside(TEXT_SUFFIX).decode()
+
+    @property
+    def structure(self) -> bytes:
+        """Return what a reader made of its jaxpr, where that was recorded too."""
+        return self._beside(MADE_SUFFIX)
+
+    def _beside(self, suffix: str) -> bytes:
+        file = self.path.with_name(self.path.name.removesuffix(SUFFIX) + suffix)
+        return file.read_bytes() if file.exists() else b""
+
+    @property
+    def stages_s(self) -> dict[str, float]:
+        """Return what its trace and its lower took; nothing where they were done before."""
+        found: dict[str, float] = {}
+        for span in self.built.line.spans:
+            if span.stage != "compile" and span.times:
+                took_s = (span.end_ns - span.begin_ns) / 1e9
+                found[span.stage] = found.get(span.stage, 0.0) + took_s
+        return found
 
 
 def inside_lines(profile: Recorded) -> Iterator[str]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -81,26 +81,30 @@ class _Node:
         return found
 
 
-_Place = tuple[str, str, int]
-"""Function, file and line."""
+class Place(NamedTuple):
+    """A line of a source."""
+
+    function: str
+    file: str
+    line: int
 
 
-class _Codes(dict[int, tuple[int, CodeType, dict[int, _Place]]]):
+class _Codes(dict[int, tuple[int, CodeType, dict[int, Place]]]):
     """What is known of code, by its identity: to hash code is slow."""
 
-    def known(self, code: CodeType) -> tuple[int, CodeType, dict[int, _Place]]:
+    def known(self, code: CodeType) -> tuple[int, CodeType, dict[int, Place]]:
         found = self.get(id(code))
         if found is None:  # which keeps the code, and so its identity
             found = self[id(code)] = _kind(code), code, {}
         return found
 
-    def place(self, code: CodeType, at: int) -> _Place:
+    def place(self, code: CodeType, at: int) -> Place:
         places = self.known(code)[2]
         if at not in places:
-            places[at] = code.co_qualname, code.co_filename, line_of(code, at)
+            places[at] = Place(code.co_qualname, code.co_filename, line_of(code, at))
         return places[at]
 
-    def made_at(self, traceback: Any) -> tuple[_Place, ...]:
+    def made_at(self, traceback: Any) -> tuple[Place, ...]:
         """Return the lines of the user's that made an equation, the outermost first."""
         if traceback is None:
             return ()
@@ -115,9 +119,9 @@ class _Level:
     def __init__(self, frame: FrameType, around: _Level | None, is_users: bool) -> None:
         self.frame, self.around, self.is_users = frame, around, is_users
         self.parent: _Node = _Node("") if around is None else around.node
-        self.outer: tuple[_Place, ...] = around.path if around else ()
+        self.outer: tuple[Place, ...] = around.path if around else ()
         self.node: _Node = self.parent
-        self.path: tuple[_Place, ...] = self.outer
+        self.path: tuple[Place, ...] = self.outer
         """The lines of the user's from the outermost to this frame's."""
         self.equation: object = None if around is None or is_users else around.equation
         self.holds = False
@@ -169,9 +173,14 @@ class _Level:
 _KNOWN = _Codes()
 
 
-def made_at(traceback: Any) -> tuple[_Place, ...]:
+def made_at(traceback: Any) -> tuple[Place, ...]:
     """Return function, file and line of each line of the user's that made an equation."""
     return _KNOWN.made_at(traceback)
+
+
+def place_of(code: CodeType, at: int) -> Place:
+    """Return where an instruction of a function is."""
+    return _KNOWN.place(code, at)
 
 
 def is_users(file: str) -> bool:
@@ -251,25 +260,25 @@ def _branch(node: _Node, own: dict[int, float]) -> CallBranch:
 
 def lines(tree: CallBranch) -> list[CallSum]:
     """Return what each line of the user's calls; own is with what JAX does for its equations."""
-    return _sums(tree, lambda one: (one.name, one.file, one.line) if one.file else None)
+    return _sums(tree, lambda one: Place(one.name, one.file, one.line) if one.file else None)
 
 
 def functions(tree: CallBranch) -> list[CallSum]:
     """Return what each function of the user's calls; its line is 0."""
-    return _sums(tree, lambda one: (one.name, one.file, 0) if one.file else None)
+    return _sums(tree, lambda one: Place(one.name, one.file, 0) if one.file else None)
 
 
 def primitives(tree: CallBranch) -> list[CallSum]:
     """Return what the rules of each primitive call."""
-    return _sums(tree, lambda one: (one.name, "", 0) if not one.file else None)
+    return _sums(tree, lambda one: Place(one.name, "", 0) if not one.file else None)
 
 
-def _sums(tree: CallBranch, key_of: Callable[[CallBranch], _Place | None]) -> list[CallSum]:
+def _sums(tree: CallBranch, key_of: Callable[[CallBranch], Place | None]) -> list[CallSum]:
     """Sum a tree by a key, the one with the most own calls first; what has none is its parent's."""
-    found: dict[_Place, CallSum] = {}
-    around: dict[_Place, int] = defaultdict(int)
+    found: dict[Place, CallSum] = {}
+    around: dict[Place, int] = defaultdict(int)
 
-    def add(one: CallBranch, outer: _Place | None) -> None:
+    def add(one: CallBranch, outer: Place | None) -> None:
         key = key_of(one)
         owner = key or outer
         if owner is not None:

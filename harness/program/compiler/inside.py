@@ -257,39 +257,3 @@ def source_lines(hlo: str) -> dict[str, SourceLine]:
         if name not in of and within.get(computation):
             of[name] = within[computation].most_common(1)[0][0]
     return of
-
-
-class Remedy(msgspec.Struct):
-    """What makes a compile slow, and what helps."""
-
-    cause: str
-    line: str
-    """`function file:line`; "" where it is not known."""
-    advice: str
-    cost_s: float | None = None
-    """Of the compile's wall time that is known to be its; so much a remedy can save."""
-    saved_s: float | None = None
-    """That lower and compile took less with the remedy, between the medians, where it was tried."""
-    before_s: list[float] = []
-    """Lower and compile of the program as it is, tried in turn with `after_s`."""
-    after_s: list[float] = []
-    untried: str = ""
-    """Why the harness did not try it; "" where it did, or has no program of its own for it."""
-    share: float = 0.0
-    """Of the program's equations, where nothing else is known of its cost."""
-
-    @property
-    def is_noise(self) -> bool:
-        """Tell whether builds with it and without it, where it was tried, mix too much to differ.
-
-        Of two programs that take as long, six builds each are so far apart twice in 100 times.
-        """
-        slower = sum(after >= before for before in self.before_s for after in self.after_s)
-        pairs = len(self.before_s) * len(self.after_s)
-        return min(slower, pairs - slower) > 0.1 * pairs
-
-    def worth_s(self, wall_s: float) -> float:
-        """Return what it saves of a compile of `wall_s`, as far as that is known."""
-        if self.saved_s is not None:
-            return 0.0 if self.is_noise else self.saved_s
-        return self.share * wall_s if self.cost_s is None else self.cost_s

@@ -8,9 +8,10 @@ import itertools
 import linecache
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from types import CodeType
 from typing import Any, NamedTuple
 
-from harness.program.compiler.callers import made_at
+from harness.program.compiler.callers import Place, made_at
 from harness.program.jaxpr import nested
 
 LEAST_TURNS = 8
@@ -20,16 +21,13 @@ _FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOPS = ast.For | ast.AsyncFor | ast.While
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
-_Place = tuple[str, str, int]
-"""Function, file and line."""
-
 
 class WrittenOut(NamedTuple):
     """Equations that one place of the source has put into the program again and again."""
 
     equations: int
     turns: int
-    place: _Place
+    place: Place
     """Of the loop, or of what most of the equations are called from."""
     in_loop: bool
     """Whether the source has a loop there."""
@@ -41,56 +39,55 @@ class Placed(NamedTuple):
     """An equation, and what made it."""
 
     equation: Any
-    path: tuple[_Place, ...]
+    path: tuple[Place, ...]
     """The user's lines, the outermost first."""
     at: int
     """Stands for its primitive and the instructions: in a loop they are the same in each turn."""
-
-    @property
-    def line(self) -> str:
-        """Return its innermost line of the user's, `step train.py:8`; empty where none is known."""
-        return text_of(self.path[-1]) if self.path else ""
-
-
-def text_of(place: _Place) -> str:
-    """Return a place as text: `step train.py:8`."""
-    function, file, line = place
-    return f"{function} {file}:{line}"
+    around: Placed | None
+    """The equation whose jaxpr it is in."""
+    codes: Sequence[CodeType]
+    """The frames of its traceback, the innermost first."""
+    instructions: Sequence[int]
 
 
-def placed(jaxpr: Any, path: tuple[_Place, ...] = (), at: int = 0) -> Iterator[Placed]:
+def placed(jaxpr: Any, around: Placed | None = None) -> Iterator[Placed]:
     """Yield all equations, those that a jitted function holds at each call of it."""
+    path, at = (around.path, around.at) if around else ((), 0)
     for each in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         trace = each.source_info.traceback
         codes, instructions = trace.raw_frames() if trace is not None else ((), ())
         own_at = hash((at, each.primitive.name, *map(id, codes), *instructions))
         own = made_at(trace)
         # JAX's tracebacks begin where the jaxpr does, or where the program does.
-        one = Placed(each, own if own[:1] == path[:1] else (*path, *own), own_at)
+        own = own if own[:1] == path[:1] else (*path, *own)
+        one = Placed(each, own, own_at, around, codes, instructions)
         yield one
         for value in each.params.values():
             for inside in nested(value):
-                yield from placed(inside, one.path, own_at)
+                yield from placed(inside, one)
 
 
-def written_out(equations: Sequence[Placed], least: float) -> list[WrittenOut]:
+def written_out(
+    equations: Sequence[Placed], least: float, most_of: float = 0.0
+) -> list[WrittenOut]:
     """Return what is written out at least :data:`LEAST_TURNS` times, the most equations first.
 
     Args:
-        equations: all of a program.
+        equations: of a program.
         least: how many equations must be of one place.
+        most_of: how many must be of one place that is no loop.
     """
-    loops: dict[_Place, list[Placed]] = defaultdict(list)
-    around: dict[_Place, _Place] = {}
+    loops: dict[Place, list[Placed]] = defaultdict(list)
+    around: dict[Place, Place] = {}
     others = []
     for one in equations:
-        own = [loop for place in one.path[::-1] for loop in _loops_at(place)]
+        own = loops_around(one)
         around.update(itertools.pairwise(own))
         if own:
             loops[own[0]].append(one)
         elif one.path:
             others.append(one)
-    found = [one for one in _called(others) if one.equations >= 0.5 * len(equations)]
+    found = [one for one in _called(others) if one.equations >= most_of]
     turns = {loop: _turns(map(_key, inside)) for loop, inside in loops.items()}
     whole = {loop: _turns(one.at for one in inside) for loop, inside in loops.items()}
     for loop in sorted(loops, key=lambda loop: -len(_outside(loop, around))):
@@ -124,28 +121,37 @@ def _called(equations: Sequence[Placed]) -> Iterator[WrittenOut]:
     """Yield the innermost line that most are called from, of what no loop in a source has made."""
     often = Counter(map(_key, equations))
     again = [one for one in equations if often[_key(one)] >= 2 * LEAST_TURNS]
-    lines = Counter(place for one in again for place in dict.fromkeys(one.path))
-    depth: Counter[_Place] = Counter()
-    for one in again:
+    if where := held(again):
+        inside = [one for one in again if where in one.path]
+        yield WrittenOut(len(inside), _turns(map(_key, inside)), where, False, True)
+
+
+def held(equations: Sequence[Placed]) -> Place | None:
+    """Return the innermost line that nine of ten that any line holds are called from."""
+    lines = Counter(place for one in equations for place in dict.fromkeys(one.path))
+    depth: Counter[Place] = Counter()
+    for one in equations:
         depth.update({place: n for n, place in enumerate(dict.fromkeys(one.path))})
     most = 0.9 * max(lines.values(), default=0)
-    held = [place for place, count in lines.items() if count >= most]
-    if held:
-        where = max(held, key=lambda place: depth[place] / lines[place])
-        turns = _turns(_key(one) for one in again if where in one.path)
-        yield WrittenOut(lines[where], turns, where, False, True)
+    able = [place for place, count in lines.items() if count >= most]
+    return max(able, key=lambda place: depth[place] / lines[place], default=None)
 
 
-def _outside(loop: _Place, around: Mapping[_Place, _Place]) -> list[_Place]:
+def loops_around(one: Placed) -> list[Place]:
+    """Return the loops of the source that an equation is made in, the innermost first."""
+    return [loop for place in one.path[::-1] for loop in _loops_at(place)]
+
+
+def _outside(loop: Place, around: Mapping[Place, Place]) -> list[Place]:
     """Return the loops that a loop stands in, the innermost first, each once."""
-    found: list[_Place] = []
+    found: list[Place] = []
     while loop in around and around[loop] not in found:
         loop = around[loop]
         found.append(loop)
     return found
 
 
-def _loops_at(place: _Place) -> list[_Place]:
+def _loops_at(place: Place) -> list[Place]:
     """Return the loops that a line of a function stands in, the innermost first.
 
     What stands in a lambda is of the loop that the function around it stands in.
@@ -155,7 +161,7 @@ def _loops_at(place: _Place) -> list[_Place]:
         return []
     around = sorted(one for one in _loops(file) if one[0] <= line <= one[1])
     inside = itertools.takewhile(lambda one: one[2], reversed(around))
-    return [(function, file, begin) for _, _, begin in inside]
+    return [Place(function, file, begin) for _, _, begin in inside]
 
 
 @functools.lru_cache(maxsize=64)

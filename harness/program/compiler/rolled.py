@@ -25,8 +25,9 @@ LARGE_SHARE = 0.1
 MOST_PERIOD = 5_000
 """Equations of one turn."""
 
-_UNEQUAL = "no equal turns follow one another in it"
-_TAKES_MORE = "a turn takes more than what the turn before it made and what is its own"
+UNEQUAL, TAKES_MORE = "unequal turns", "takes more"
+"""Why there is no such loop: no equal turns follow one another, or a turn takes more than what
+the turn before it made and what is its own."""
 
 _VIEWS = ("slice", "squeeze")
 """Primitives that take one turn's part out of an array that holds those of all turns."""
@@ -68,7 +69,7 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
     Equal runs of equations become the body of a scan where each turn takes what the turn before it
     made. Arguments of which each turn takes its own, such as weights by layer, are taken as one
     array each, as a program that is written with a scan has them; so are results of all turns.
-    Text that says why where there is no such loop.
+    :data:`UNEQUAL` or :data:`TAKES_MORE` where there is no such loop.
 
     Args:
         jaxpr: a `ClosedJaxpr`.
@@ -78,7 +79,7 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
     least = len(equations) * LEAST_SHARE
     loops = [*_loops(equations, 0, len(equations), least)]
     if not loops:
-        return _TAKES_MORE if any(_repeated(np.array(_signs(equations)), least)) else _UNEQUAL
+        return TAKES_MORE if any(_repeated(np.array(_signs(equations)), least)) else UNEQUAL
     given = list(jaxpr.jaxpr.invars)
     stacks = _stacks(loops, given)
     alone = [var for var in given if not any(var in stack for stack in stacks)]
