@@ -121,7 +121,7 @@ def main() -> None:
                 assert not done.returncode, done.stderr
                 events = read(ledger).events
                 summary = summarize(events)
-                loads_s = [e.load_s for e in events if e.outcome == "hit" and e.load_s is not None]
+                loads_s = [e.load_ns / 1e9 for e in events if e.outcome == "hit"]
                 load = f"{statistics.median(loads_s) * 1e3:.0f} ms" if loads_s else ""
                 errors = summary.read_errors + summary.write_errors
                 print(

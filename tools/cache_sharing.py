@@ -121,9 +121,9 @@ def share(arrangement, folder):
         raise NoJob(said[0][1][-300:])
     if any(process.returncode for process in started):
         raise RuntimeError("\n".join(err[-2000:] for _, err in said))
-    from harness.cache.ledger import Event
+    from harness.watch.events import Request
 
-    return [msgspec.json.decode(out.splitlines()[-1], type=list[Event]) for out, _ in said]
+    return [msgspec.json.decode(out.splitlines()[-1], type=list[Request]) for out, _ in said]
 
 
 def free_port():
@@ -140,10 +140,10 @@ def sums(processes):
     compilations minus distinct programs. Where processes do not agree on the key of one program,
     only the second one shows it.
     """
-    from harness.watch import ledger_events as reasons
+    from harness.watch import events as reasons
 
     events = [event for process in processes for event in process]
-    compiled = [event for event in events if event.compile_s is not None]
+    compiled = [event for event in events if event.compile_ns]
     lost = (reasons.ALREADY_THERE, reasons.UNREADABLE_IN_PLACE)
     return {
         "requests": len(events),

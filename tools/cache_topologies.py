@@ -17,8 +17,10 @@ from pathlib import Path
 
 from harness.cache.key_parts import accelerator_changes
 from harness.cache.ledger import ledger, read
+from harness.output.explain import change_text
 from harness.targets import registry
-from harness.watch.cache_keys import ACCELERATOR, accelerator_part
+from harness.watch.cache_keys import ACCELERATOR
+from harness.watch.parts import accelerator_part
 from tests import forks
 from tests.cache.filled import environment
 from tools.cache_sharing import ROOT, main
@@ -113,7 +115,9 @@ def difference(filled: Path, reads: Path) -> list[str]:
             for book, each in zip(books, hashes, strict=True)
         ]
         more = accelerator_changes(*texts) if all(texts) else ()
-        found[found.index(ACCELERATOR)] = f"{ACCELERATOR} ({'; '.join(more) or 'no more is told'})"
+        found[found.index(ACCELERATOR)] = (
+            f"{ACCELERATOR} ({'; '.join(map(change_text, more)) or 'no more is known'})"
+        )
     return found
 
 

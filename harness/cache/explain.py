@@ -1,9 +1,8 @@
-"""Compare two ledgers: why a compile of the second run did, or did not, find the first run's entry.
+"""Compare two recordings: why a compile of the second run did, or did not, find the first's entry.
 
 Modules are matched by key, then by name and what else is equal, in order of appearance, then by a
-computation that is equal up to the module's name. Only the first event of a key in a run counts:
-the one that decided. Of two keys that differ it is said which parts do, what each should be
-called, and its lines.
+computation that is equal up to the module's name. Only the first request of a key in a run counts:
+the one that decided. Of two keys that differ, which parts do, and what changed in them.
 """
 
 from __future__ import annotations
@@ -11,66 +10,76 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from harness.cache import key_parts
-from harness.cache.ledger import later_directory
-from harness.watch import cache_keys as keys
-from harness.watch import ledger_events as reasons
-from harness.watch.ledger_events import Component, Event, Requests, reason_text
+from harness.cache.key_parts import KeyChange, field_of
+from harness.cache.ledger import Requests, later_directory
+from harness.watch import cache_keys, events, parts
+from harness.watch.events import Component, Request
 
-Status = Literal["hit", "same key, no hit", "key changed", "only in A", "only in B"]
-Causes = tuple[str, ...]
-Lines = tuple[str, ...]
+Status = Literal["hit", "same key", "another key", "only in A", "only in B"]
+
+Reason = Literal[
+    "",
+    "failed",
+    "no cache",
+    "set later",
+    "no effect",
+    "checked",
+    "unreadable",
+    "not written",
+    "two directories",
+    "set late",
+    "relative directory",
+    "older",
+    "evicted",
+    "gone",
+]
+"""Why there was no hit, other than another key."""
 
 XLA_FLAGS, JAXLIB = "XLA flags", "jax_lib version"
-LABELS = {JAXLIB: "jaxlib", "backend version": "platform", XLA_FLAGS: "xla_flags"}
-"""What this project calls JAX's components, where JAX's own name is not one word."""
+"""JAX's own names of components."""
+
+NOTES = ("no text", "no fields", "same fields", "same values")
+"""Kinds of changes that say how much is known, and no cause."""
 
 
 @dataclass(frozen=True)
-class ComponentDifference:
-    """One component that differs: what a reader should call it, and the lines that show it."""
+class Why:
+    """Why a request found, or missed, an entry: what modules with one cause have in common.
 
-    component: str
-    causes: Causes
-    lines: Lines
+    Attributes:
+        reason: a code; empty of a hit, and where the key says it all.
+        run: the run that the reason is of: `a` or `b`.
+        detail: a path, an error's text, a reason of :mod:`harness.watch.events`, or a module.
+        limit: the threshold that decided, in seconds or bytes.
+        before, after: directories, or JAX's size caps.
+        parts: JAX's names of the components that differ.
+        changes: what differs in them, and settings of JAX.
+    """
+
+    status: Status
+    reason: Reason = ""
+    run: Literal["", "a", "b"] = ""
+    detail: str = ""
+    limit: float | None = None
+    before: str = ""
+    after: str = ""
+    parts: tuple[str, ...] = ()
+    changes: tuple[KeyChange, ...] = ()
 
 
 @dataclass(frozen=True)
-class RequestPair:
-    """The event of a module in each run."""
+class PartDifference:
+    """One component that differs, with all that is known of it."""
 
-    a: Event
-    b: Event
-    run_a: Requests
-    run_b: Requests
-
-    def kept(self, named: Callable[[str], str], a: str, b: str) -> tuple[str, str] | None:
-        """Return what the ledgers keep under two hashes; None where one of them lacks it."""
-        one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
-        return None if one is None or other is None else (one, other)
-
-    def changed_settings(self) -> Causes:
-        """Say which of JAX's settings, that may change a program, were others."""
-        old, new = self.settings()
-        return tuple(
-            f"{name} was {old[name]}, is {new[name]}"
-            for name in old
-            if name.startswith("jax_") and not name.startswith(_OF_THE_CACHE)
-            if name in new and old[name] != new[name]
-        )
-
-    def settings(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the settings of JAX in both runs; none where one of them is not known."""
-        texts = self.kept(keys.settings_part, self.a.settings, self.b.settings)
-        return (json.loads(texts[0]), json.loads(texts[1])) if texts else ({}, {})
-
-
-_OF_THE_CACHE = ("jax_compilation_cache", "jax_persistent_cache", "jax_enable_compilation_cache")
-"""Settings that change no program."""
+    part: str
+    changes: tuple[KeyChange, ...] = ()
+    lines: tuple[str, ...] = ()
+    """Of a program: the StableHLO lines that differ, as a diff."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +87,49 @@ class Explained:
     """One module of the second run, or of the first alone."""
 
     module: str
-    status: Status
-    verdict: str
-    a: Event | None = None
-    b: Event | None = None
-    differences: tuple[ComponentDifference, ...] = ()
+    why: Why
+    a: Request | None = None
+    b: Request | None = None
+    differences: tuple[PartDifference, ...] = ()
+
+    @property
+    def hit(self) -> bool:
+        """Whether the second run found the entry."""
+        return self.why.status == "hit"
+
+
+@dataclass(frozen=True)
+class RequestPair:
+    """The request of a module in each run."""
+
+    a: Request
+    b: Request
+    run_a: Requests
+    run_b: Requests
+
+    def texts(self, named: Callable[[str], str], a: str, b: str) -> tuple[str, str] | None:
+        """Return what the recordings store under two hashes; None where one of them has not."""
+        one, other = self.run_a.parts.get(named(a)), self.run_b.parts.get(named(b))
+        return None if one is None or other is None else (one, other)
+
+    def changed_settings(self) -> tuple[KeyChange, ...]:
+        """Return which of JAX's settings, that may change a program, were others."""
+        old, new = self.settings()
+        return tuple(
+            KeyChange("setting", name, old[name], new[name])
+            for name in old
+            if name.startswith("jax_") and not name.startswith(_OF_THE_CACHE)
+            if name in new and old[name] != new[name]
+        )
+
+    def settings(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the settings of JAX in both runs; none where one of them is not known."""
+        texts = self.texts(parts.settings_part, self.a.settings, self.b.settings)
+        return (json.loads(texts[0]), json.loads(texts[1])) if texts else ({}, {})
+
+
+_OF_THE_CACHE = ("jax_compilation_cache", "jax_persistent_cache", "jax_enable_compilation_cache")
+"""Settings that change no program."""
 
 
 def explain_runs(a: Requests, b: Requests) -> list[Explained]:
@@ -100,42 +147,35 @@ def explain_runs(a: Requests, b: Requests) -> list[Explained]:
     return explained + [_alone(event, b, a, is_first=True) for event in rest]
 
 
-def changed_settings(a: Requests, b: Requests) -> Causes:
-    """Say which of JAX's settings were others in the second run, by the first request of each."""
+def changed_settings(a: Requests, b: Requests) -> tuple[KeyChange, ...]:
+    """Return which of JAX's settings were others in the second run, by each one's first request."""
     both = a.events and b.events
     return RequestPair(a.events[0], b.events[0], a, b).changed_settings() if both else ()
 
 
-def _alone(event: Event, other: Requests, run: Requests, is_first: bool) -> Explained:
+def _alone(event: Request, other: Requests, run: Requests, is_first: bool) -> Explained:
     """Explain a module of one run, for which the other has no key."""
     asked = {one.module: one for one in other.events if not one.key}.get(event.module)
-    which, without = ("first", "second") if is_first else ("second", "first")
-    said = f"Compiled in the {which} run only: the other has no more of its name and types"
-    if not is_first:
-        said = "; ".join((said, *changed_settings(other, run)))
-    said = _no_cache(without, asked, other) if asked else f"{said}."
-    if is_first:
-        return Explained(event.module, "only in A", said, a=event, b=asked)
-    return Explained(event.module, "only in B", said, a=asked, b=event)
+    status: Status = "only in A" if is_first else "only in B"
+    if asked:
+        why = _no_cache(status, "b" if is_first else "a", asked, other)
+    else:
+        why = Why(status, changes=() if is_first else changed_settings(other, run))
+    pair = (event, asked) if is_first else (asked, event)
+    return Explained(event.module, why, *pair)
 
 
-def _no_cache(run: str, event: Event, requests: Requests) -> str:
+def _no_cache(status: Status, run: Literal["a", "b"], event: Request, requests: Requests) -> Why:
     if later := later_directory(event, requests.events):
-        return (
-            f"The {run} run had no cache yet: it set jax_compilation_cache_dir later, to {later}. "
-            "Set it before the first compile."
-        )
+        return Why(status, "set later", run, later)
     for one in event.overridden:
         if one.name == "jax_compilation_cache_dir":
-            return (
-                f"The {run} run had no cache to ask: {one.name.upper()}={one.variable} has no "
-                "effect, as it was set after `import jax`, or the program unsets it."
-            )
-    return f"The {run} run had no cache to ask: {reason_text(event.reason, event.detail)}."
+            return Why(status, "no effect", run, one.variable)
+    return Why(status, "no cache", run, event.reason, before=event.detail)
 
 
-def _first_of_each_key(run: Requests) -> list[Event]:
-    first: dict[str, Event] = {}
+def _first_of_each_key(run: Requests) -> list[Request]:
+    first: dict[str, Request] = {}
     for event in run.events:
         if event.key:
             first.setdefault(event.key, event)
@@ -143,9 +183,9 @@ def _first_of_each_key(run: Requests) -> list[Event]:
 
 
 def _match(
-    first_a: list[Event], first_b: list[Event], a: Requests, b: Requests
-) -> dict[str, Event]:
-    """Return the partner in A of each event of B that has one, by the key in B."""
+    first_a: list[Request], first_b: list[Request], a: Requests, b: Requests
+) -> dict[str, Request]:
+    """Return the partner in A of each request of B that has one, by the key in B."""
     left = {event.key: event for event in first_a}
     partners = {event.key: left.pop(event.key) for event in first_b if event.key in left}
     mine = {event.key: _identities(event, b) for event in first_b if event.key not in partners}
@@ -157,7 +197,7 @@ def _match(
         asked = Counter(mine[key][number] for key in mine if key not in partners)
         for key in mine:
             named = mine[key][number]
-            # By its name alone a module is told only where it is the one that is left.
+            # By its name alone a module is matched only where it is the one that is left.
             sure = number != _BY_NAME or len(alike[named]) == asked[named] == 1
             if key not in partners and named and alike[named] and sure:
                 partners[key] = left.pop(alike[named].pop(0))
@@ -168,14 +208,14 @@ _BY_NAME, _NUMBER = 5, 7
 """The place of the name alone in what :func:`_identities` returns, and how many there are."""
 
 
-def _identities(event: Event, run: Requests) -> tuple[Any, ...]:
+def _identities(event: Request, run: Requests) -> tuple[Any, ...]:
     """Return by what a module may be found in another run, the surest first."""
-    name, parts = event.module, components(event)
+    name, own = event.module, components(event)
     program, options = (
-        parts[part].sha256 if part in parts else ""
-        for part in (keys.COMPUTATION, keys.COMPILE_OPTIONS)
+        own[part].sha256 if part in own else ""
+        for part in (cache_keys.COMPUTATION, cache_keys.COMPILE_OPTIONS)
     )
-    text = run.parts.get(keys.text_part(program)) or ""
+    text = run.parts.get(parts.text_part(program)) or ""
     types = key_parts.types(text)
     shapes, dtypes = (tuple(one[at] for one in types) for at in (0, 1))
     whole = (name, program, options), (name, program), (name, *types)
@@ -185,160 +225,151 @@ def _identities(event: Event, run: Requests) -> tuple[Any, ...]:
 def _explain(pair: RequestPair) -> Explained:
     a, b = pair.a, pair.b
     if a.key == b.key:
-        status: Status = "hit" if b.outcome == "hit" else "same key, no hit"
-        return Explained(b.module, status, f"The key is equal{_same_key(pair)}", a, b)
-    if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
-        return Explained(b.module, "key changed", _no_cache("second", b, pair.run_b), a, b)
+        return Explained(b.module, _same_key(pair), a, b)
+    if b.reason in (events.NO_DIRECTORY, events.UNUSABLE_DIRECTORY):
+        return Explained(b.module, _no_cache("another key", "b", b, pair.run_b), a, b)
     found = differences(pair)
-    return Explained(b.module, "key changed", told(pair, found), a, b, tuple(found))
+    changes = _causes(pair, found)
+    why = Why("another key", parts=tuple(one.part for one in found), changes=changes)
+    return Explained(b.module, why, a, b, tuple(found))
 
 
-def _same_key(pair: RequestPair) -> str:
-    """Say, after "The key is equal", what became of the request, and why."""
+def _same_key(pair: RequestPair) -> Why:
+    """Return what became of a request with an equal key, and why."""
     a, b = pair.a, pair.b
     if b.outcome == "hit":
-        return ", and the cache answered."
+        return Why("hit")
     if b.outcome == "failed":
-        return f"; the request failed: {b.detail}"
-    if b.reason in (reasons.NO_DIRECTORY, reasons.UNUSABLE_DIRECTORY):
-        return f". {_no_cache('second', b, pair.run_b)}"
-    if b.reason == reasons.CHECKED:
-        return (
-            ", and the entry was there: jax_compilation_cache_check_contents skips the first "
-            "look-up of each key on purpose, to compare what it compiles."
-        )
+        return Why("same key", "failed", "b", b.detail)
+    if b.reason in (events.NO_DIRECTORY, events.UNUSABLE_DIRECTORY):
+        return _no_cache("same key", "b", b, pair.run_b)
+    if b.reason == events.CHECKED:
+        return Why("same key", "checked")
     if b.read_error:
-        return f"; the entry could not be read: {b.read_error}"
+        return Why("same key", "unreadable", detail=b.read_error)
     if a.outcome == "failed":
-        return f"; the first run's request failed and left no entry: {a.detail}"
-    if a.outcome == "unwritten" and a.reason != reasons.CHECKED:
-        return f"; the first run wrote no entry: {reason_text(a.reason, a.detail)}."
+        return Why("same key", "failed", "a", a.detail)
+    if a.outcome == "unwritten" and a.reason != events.CHECKED:
+        return Why("same key", "not written", "a", a.reason, a.limit, before=a.detail)
     if os.path.normpath(a.directory) != os.path.normpath(b.directory):
-        used = f"{a.directory or '(none)'} and {b.directory or '(none)'}"
-        old, new = (one.get("jax_compilation_cache_dir", "") for one in pair.settings())
-        if late := [one for one in (*a.late, *b.late) if one.name == "jax_compilation_cache_dir"]:
-            used += (
-                f"; it was set to {late[0].value or 'none'} after the cache's first use, which "
-                "froze it: set it before the first compile"
-            )
-        elif old == new and old and not os.path.isabs(old) and "://" not in old:
-            used += f": {old} is relative to where each was started. Give an absolute path"
-        return f"; the runs used two directories, {used}."
+        return _two_directories(pair)
     if b.at_s < a.at_s:
-        return "; the second ledger is the older one, so nothing was there yet."
-    return f" and the first run left an entry, which was gone: {_gone(pair)}"
+        return Why("same key", "older")
+    return _gone(pair)
 
 
-def _gone(pair: RequestPair) -> str:
-    for run, which in ((pair.run_a, "first"), (pair.run_b, "second")):
+def _two_directories(pair: RequestPair) -> Why:
+    a, b = pair.a, pair.b
+    old, new = (one.get("jax_compilation_cache_dir", "") for one in pair.settings())
+    if late := [one for one in (*a.late, *b.late) if one.name == "jax_compilation_cache_dir"]:
+        return Why("same key", "set late", "", late[0].value, None, a.directory, b.directory)
+    if old == new and old and not os.path.isabs(old) and "://" not in old:
+        return Why("same key", "relative directory", "", old, None, a.directory, b.directory)
+    return Why("same key", "two directories", before=a.directory, after=b.directory)
+
+
+def _gone(pair: RequestPair) -> Why:
+    runs: tuple[tuple[Requests, Literal["a", "b"]], ...] = (pair.run_a, "a"), (pair.run_b, "b")
+    for run, which in runs:
         for event in run.events:
             if pair.b.key in event.evicted and pair.a.at_s <= event.at_s <= pair.b.at_s:
-                return f"the {which} run evicted it, to make room for {event.module} under its cap."
+                return Why("same key", "evicted", which, event.module)
     caps = [one.get("jax_compilation_cache_max_size", "") for one in pair.settings()]
-    if caps == ["-1", "-1"]:
-        return "removed, or evicted by another program; neither run has a size cap."
-    others = "neither run evicted it" if any(caps) else "these ledgers are too old to tell"
-    return f"evicted by another program, or removed; {others}."
+    return Why("same key", "gone", before=caps[0], after=caps[1])
 
 
 # Which parts of two keys differ
 
 
-def components(event: Event) -> dict[str, Component]:
+def components(event: Request) -> dict[str, Component]:
     """Return the components of a request's key by their names."""
     return {component.name: component for component in event.components}
 
 
-def differences(pair: RequestPair) -> list[ComponentDifference]:
+def differences(pair: RequestPair) -> list[PartDifference]:
     """Return the components that differ; of an upgrade, which changes others too, jaxlib alone."""
     mine, yours = components(pair.a), components(pair.b)
     found = []
     for name in {**mine, **yours}:
         if name not in mine or name not in yours:
-            line = f"only the {'second' if name in yours else 'first'} run's JAX hashes it"
-            found.append(ComponentDifference(LABELS.get(name, name), (), (line,)))
+            change = KeyChange("one release", "", *(name * (name in one) for one in (mine, yours)))
+            found.append(PartDifference(name, (change,)))
         elif mine[name].sha256 != yours[name].sha256:
-            causes, lines = COMPARED.get(name, _values)(pair, mine[name], yours[name])
-            found.append(ComponentDifference(LABELS.get(name, name), causes, lines))
-    upgrades = [one for one in found if one.component == LABELS[JAXLIB]]
+            compared = COMPARED.get(name, _values)(pair, mine[name], yours[name])
+            found.append(PartDifference(name, *compared))
+    upgrades = [one for one in found if one.part == JAXLIB]
     return upgrades or found
 
 
-def told(pair: RequestPair, found: list[ComponentDifference]) -> str:
-    """Say in a sentence what changed."""
+def _causes(pair: RequestPair, found: Sequence[PartDifference]) -> tuple[KeyChange, ...]:
+    """Return what made the key another one: no notes, and nothing that follows from the rest."""
     if not pair.a.components or not pair.b.components:
-        return "The key changed; one of the ledgers holds no components to say which part."
-    if not found:
-        return "The key changed, and no captured component did: JAX hashes something unknown."
-    names = [one.component for one in found]
-    causes: list[str] = []
-    for cause in (cause for one in found for cause in one.causes):
-        # What a flag or a setting does to the compile options is no cause of its own.
-        if not any(cause.partition(",")[0] in said for said in causes):
-            causes.append(cause)
-    if names == [LABELS[JAXLIB]]:
-        return f"jaxlib {'; '.join(causes)}: every key is another one."
-    if {keys.COMPUTATION, keys.COMPILE_OPTIONS} & set(names):
+        return (KeyChange("no components"),)
+    every = [change for one in found for change in one.changes if change.kind not in NOTES]
+    flags = {_flag_name(one.name) for one in every if one.kind in ("flag added", "flag removed")}
+    computation = [components(one).get(cache_keys.COMPUTATION) for one in (pair.a, pair.b)]
+    causes = []
+    for change in every:
+        if change.kind == "option":
+            field = field_of(change)
+            if field in flags or key_parts.follows(change):
+                continue
+            if field == _BY_SIZE and computation[0] != computation[1]:
+                continue
+        causes.append(change)
+    if {cache_keys.COMPUTATION, cache_keys.COMPILE_OPTIONS} & {one.part for one in found}:
         causes += pair.changed_settings()
-    which = " and ".join(f"`{name}`" for name in names)
-    return f"{which} changed, the rest is equal{': ' if causes else ''}{'; '.join(causes)}."
+    return tuple(dict.fromkeys(causes))
 
 
-# How a component is compared: its causes, and the lines that show them
+def _flag_name(flag: str) -> str:
+    return flag.lstrip("-").partition("=")[0]
 
 
-def _values(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    removed, added = _removed_and_added(mine, yours)
-    lines = (*(f"- {value}" for value in removed), *(f"+ {value}" for value in added))
-    one = len(removed) == len(added) == 1
-    causes = (f"{removed[0]} became {added[0]}",) if one else ()
-    return causes, lines or ("the same values in another order or number",)
+# How a component is compared: what changed, and the lines that show it
+
+_Compared = tuple[tuple[KeyChange, ...], tuple[str, ...]]
 
 
-def _flags(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    removed, added = _removed_and_added(mine, yours)
-    causes = [f"flag {value} was removed" for value in removed]
-    causes += [f"flag {value} was added" for value in added]
-    return tuple(causes), _values(pair, mine, yours)[1]
-
-
-def _removed_and_added(mine: Component, yours: Component) -> tuple[list[str], list[str]]:
+def _values(pair: RequestPair, mine: Component, yours: Component) -> _Compared:
     removed = [value for value in mine.values if value not in yours.values]
-    return removed, [value for value in yours.values if value not in mine.values]
+    added = [value for value in yours.values if value not in mine.values]
+    if len(removed) == len(added) == 1:
+        return (KeyChange("value", "", removed[0], added[0]),), ()
+    changes = [KeyChange("value", "", value) for value in removed]
+    changes += [KeyChange("value", "", "", value) for value in added]
+    return tuple(changes) or (KeyChange("same values"),), ()
 
 
-def _computation(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.kept(keys.text_part, mine.sha256, yours.sha256)
+def _flags(pair: RequestPair, mine: Component, yours: Component) -> _Compared:
+    changes = [KeyChange("flag removed", one) for one in mine.values if one not in yours.values]
+    changes += [KeyChange("flag added", one) for one in yours.values if one not in mine.values]
+    return tuple(changes) or (KeyChange("same values"),), ()
+
+
+def _computation(pair: RequestPair, mine: Component, yours: Component) -> _Compared:
+    texts = pair.texts(parts.text_part, mine.sha256, yours.sha256)
     if texts is None:
-        return (), ("the StableHLO text of one of the two is not there: FILE.parts is missing",)
+        return (KeyChange("no text"),), ()
     if texts[0] != texts[1]:
-        return key_parts.program_causes(*texts), key_parts.diff(*texts)
+        return key_parts.program_changes(*texts), key_parts.diff(*texts)
     settings = [pair.a.metadata_in_key, pair.b.metadata_in_key]
     if any(settings):
-        cause = "source locations are in the key (jax_compilation_cache_include_metadata_in_key)"
+        change = KeyChange("locations", "", *map(str, settings))
         if not all(settings):
-            return (cause,), (f"in the key: {settings[0]} -> {settings[1]}",)
-        located = pair.kept(keys.located_part, mine.sha256, yours.sha256) or ("", "")
-        return (cause,), key_parts.diff(*located)
-    if key_parts.ELIDED in texts[0]:
-        return ("a constant too large to be kept in the ledger changed",), ()
-    return (
-        "the text is equal, its serialised form is not (another jaxlib, or debug information "
-        "inside a kernel)",
-    ), ()
+            return (change,), ()
+        located = pair.texts(parts.located_part, mine.sha256, yours.sha256) or ("", "")
+        return (change,), key_parts.diff(*located)
+    return (KeyChange("large constant" if key_parts.ELIDED in texts[0] else "serialised form"),), ()
 
 
-def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.kept(keys.accelerator_part, mine.sha256, yours.sha256)
-    said = key_parts.accelerator_changes(*texts) if texts else ()
-    if not texts or not said:
-        cause = "what XLA sees of the devices, such as the processor's features (a hash is told)"
-        return (cause,), _values(pair, mine, yours)[1]
-    old, new = (key_parts.Accelerator.read(text) for text in texts)
-    return said, (f"- {old}", f"+ {new}")
+def _accelerator(pair: RequestPair, mine: Component, yours: Component) -> _Compared:
+    texts = pair.texts(parts.accelerator_part, mine.sha256, yours.sha256)
+    changes = key_parts.accelerator_changes(*texts) if texts else ()
+    return changes or (KeyChange("fingerprint"),), ()
 
 
-_PATHS = ("xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file")
+PATHS = ("xla_gpu_per_fusion_autotune_cache_dir", "xla_gpu_kernel_cache_file")
 """Paths in the cache's directory. jax 0.10.2 hashes the first, on CPU as well; 0.11.0 and later
 only the second, which is set with jax_persistent_cache_enable_xla_caches=all."""
 
@@ -346,37 +377,32 @@ _BY_SIZE = "xla_detailed_logging"
 """JAX sets it for programs of ten operations and more."""
 
 
-def _options(pair: RequestPair, mine: Component, yours: Component) -> tuple[Causes, Lines]:
-    texts = pair.kept(keys.fields_part, mine.sha256, yours.sha256)
+def _options(pair: RequestPair, mine: Component, yours: Component) -> _Compared:
+    texts = pair.texts(parts.fields_part, mine.sha256, yours.sha256)
     if texts is None:
-        return (), ("the fields of one of the two are not there: FILE.parts is missing",)
+        return (KeyChange("no fields"),), ()
     changes = key_parts.option_changes(*texts)
-    if not changes:
-        return (), ("no field that JAX lets be read differs; the serialised bytes do",)
-    program, other = (components(event).get(keys.COMPUTATION) for event in (pair.a, pair.b))
-    causes = (
-        _of_the_path(change.field, pair.a.directory, pair.b.directory)
-        if change.field in _PATHS
-        else change.cause
-        for change in changes
-        if not (change.field == _BY_SIZE and program != other)
-    )
-    return tuple(filter(None, causes)), tuple(change.line for change in changes)
+    places = pair.a.directory, pair.b.directory
+    return tuple(
+        KeyChange(_of_the_path(*places), one.name, one.before, one.after)
+        if field_of(one) in PATHS
+        else one
+        for one in changes
+    ) or (KeyChange("same fields"),), ()
 
 
-def _of_the_path(field: str, a: str, b: str) -> str:
-    """Say why a path in the cache's directory, which is in the key, differs."""
+def _of_the_path(a: str, b: str) -> str:
+    """Return why a path in the cache's directory, which is in the key, differs."""
     if a == b:
-        return f"jax_persistent_cache_enable_xla_caches changed, and with it {field}"
+        return "XLA's caches"
     same = bool(a and b) and os.path.realpath(a) == os.path.realpath(b)
-    how = "is named by another path" if same else "was moved"
-    return f"the cache's directory {how}, and {field} in it is in the key"
+    return "directory by another path" if same else "directory moved"
 
 
 COMPARED = {
-    keys.COMPUTATION: _computation,
-    keys.COMPILE_OPTIONS: _options,
-    keys.ACCELERATOR: _accelerator,
+    cache_keys.COMPUTATION: _computation,
+    cache_keys.COMPILE_OPTIONS: _options,
+    cache_keys.ACCELERATOR: _accelerator,
     XLA_FLAGS: _flags,
 }
 """How components are compared that are more than a few values."""

@@ -1,8 +1,8 @@
-"""What differs in two parts of a key that a ledger keeps, in people's words.
+"""What differs in two parts of a key, as codes and values.
 
-Of the program that is its StableHLO text, whose lines are shown, short enough to read. Of the
-accelerator JAX hashes eight bytes; a ledger keeps what they are made of: the devices of the
-process, its number, and on CPUs the processor with its features. Compile options it keeps field by
+Of the program a recording has its StableHLO text, whose lines are shown, short enough to read. Of
+the accelerator JAX hashes eight bytes; a recording has what they are made of: the devices of the
+process, its number, and on CPUs the processor with its features. Compile options it has field by
 field.
 """
 
@@ -16,21 +16,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.cache.entry import Machine
-from harness.records.units import some
 
-MOST_FEATURES = 8
-"""So many features are named; the rest are counted."""
+
+@dataclass(frozen=True)
+class KeyChange:
+    """One thing that differs between two requests to compile.
+
+    Attributes:
+        kind: a code; `harness.output.explain` has the words of each.
+        name: of the setting, flag or compile option; else empty.
+        before: the value in the first run; empty where it is not short, or there was none.
+        after: the value in the second run.
+    """
+
+    kind: str
+    name: str = ""
+    before: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """What a ledger keeps of the devices that a program was compiled for.
+    """What a recording has of the devices that a program was compiled for.
 
     Attributes:
         local: The devices of the process by kind, such as `2 cpu`.
         devices: How many there are in all processes.
-        processes: How many processes there are; 0 where an older ledger does not tell.
-        processor: The processor as LLVM names it, such as `znver5`; empty where it is not told.
+        processes: How many processes there are; 0 where an older ledger has none.
+        processor: The processor as LLVM names it, such as `znver5`; empty where it is unknown.
     """
 
     local: str
@@ -42,7 +55,7 @@ class Accelerator:
 
     @staticmethod
     def read(text: str) -> Accelerator:
-        """Read the part of a ledger."""
+        """Read the part of a recording."""
         kept = json.loads(text)
         machine = Machine()
         machine.look(bytes.fromhex(kept["topology"]))
@@ -56,89 +69,55 @@ class Accelerator:
             frozenset(machine.features),
         )
 
-    def __str__(self) -> str:
-        words = [self.local, f"process {self.process}"]
-        words += [self.processor, f"{len(self.features)} features"] if self.processor else []
-        return ", ".join(words)
 
-
-def accelerator_changes(a: str, b: str) -> tuple[str, ...]:
-    """Say what differs between what two ledgers keep of their accelerators; nothing if unknown."""
+def accelerator_changes(a: str, b: str) -> tuple[KeyChange, ...]:
+    """Return what differs between what two recordings have of accelerators; nothing if unknown."""
     old, new = Accelerator.read(a), Accelerator.read(b)
-    both = new.processes if old.processes else 0  # an older ledger does not tell
-    alike = old.local == new.local
     compared = (
-        ("the devices of the process", old.local, new.local, True),
-        ("another process of the run", old.process, new.process, True),
-        ("the processes of the run", old.processes, new.processes, both),
-        ("the devices of all processes", old.devices, new.devices, alike),
-        ("the processor", old.processor, new.processor, True),
+        ("devices", old.local, new.local, True),
+        ("process", old.process, new.process, True),
+        ("processes", old.processes, new.processes, old.processes and new.processes),
+        ("all devices", old.devices, new.devices, old.local == new.local),
+        ("processor", old.processor, new.processor, True),
     )
-    said = [f"{what}, {x} became {y}" for what, x, y, is_known in compared if is_known and x != y]
-    lost, gained = sorted(old.features - new.features), sorted(new.features - old.features)
-    said += [
-        f"the processor's features, {how} {some(names, MOST_FEATURES)}"
-        for how, names in (("without", lost), ("with", gained))
-        if names
+    changes = [
+        KeyChange(kind, "", f"{x}", f"{y}") for kind, x, y, known in compared if known and x != y
     ]
-    return tuple(said)
+    lost, gained = old.features - new.features, new.features - old.features
+    if lost or gained:
+        changes.append(
+            KeyChange("features", "", *(" ".join(sorted(one)) for one in (lost, gained)))
+        )
+    return tuple(changes)
 
 
 # Compile options
 
-MOST_CHARACTERS = 60
-"""A longer value is left to the lines."""
-
-WORDS = {
-    "allow_spmd_sharding_propagation_to_parameters": "XLA may not choose an argument's sharding "
-    "any more, or may again",
-    "allow_spmd_sharding_propagation_to_output": "XLA may not choose a result's sharding any more, "
-    "or may again",
-    "device_assignment": "the devices that it runs on",
-    "num_partitions": "the number of partitions",
-    "num_replicas": "the number of replicas",
-    "use_shardy_partitioner": "which partitioner is used, Shardy or GSPMD",
-    "use_spmd_partitioning": "whether it is partitioned",
-    "exec_time_optimization_effort": "the effort for a short run",
-    "memory_fitting_effort": "the effort to fit into memory",
-    "optimization_level": "the level of optimization",
-    "xla_backend_optimization_level": "the level of optimization",
-    "env_option_overrides": "the compiler options of jax.jit",
-    "xla_detailed_logging": "whether XLA logs in detail (jax_compiler_detailed_logging_min_ops)",
-}
-"""Fields whose names a user does not know; others are called by their own."""
+PER_ARGUMENT = (
+    "allow_spmd_sharding_propagation_to_parameters",
+    "allow_spmd_sharding_propagation_to_output",
+)
+"""Options with a value for each argument or result."""
 
 
-@dataclass(frozen=True)
-class OptionChange:
-    """One field that differs.
-
-    Attributes:
-        field: XLA's name of it, without where it lies.
-        cause: What it means, with both values where they are short; empty for what only follows.
-    """
-
-    field: str
-    cause: str
-    line: str
-
-
-def option_changes(a: str, b: str) -> tuple[OptionChange, ...]:
-    """Return the fields that differ between what two ledgers keep of their compile options."""
+def option_changes(a: str, b: str) -> tuple[KeyChange, ...]:
+    """Return the fields that differ between what two recordings have of their compile options."""
     before, after = json.loads(a), json.loads(b)
-    found = []
-    for name in {**before, **after}:
-        old, new = (told.get(name, "(not set)") for told in (before, after))
-        if old == new:
-            continue
-        field = name.rpartition(".")[2]
-        cause = WORDS.get(field, field)
-        if "may not" in cause:  # a value for each argument: their number says nothing of its own
-            cause = cause if old.count(",") == new.count(",") else ""
-        elif max(len(old), len(new)) <= MOST_CHARACTERS:
-            cause = f"{cause}, {old} became {new}"
-        found.append(OptionChange(field, cause, f"{name}: {old} -> {new}"))
-    return tuple(found)
+    return tuple(
+        KeyChange("option", name, before.get(name, ""), after.get(name, ""))
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+    )
+
+
+def field_of(change: KeyChange) -> str:
+    """Return XLA's name of a compile option, without where it lies."""
+    return change.name.rpartition(".")[2]
+
+
+def follows(change: KeyChange) -> bool:
+    """Return whether an option differs only as there are more or fewer arguments."""
+    return field_of(change) in PER_ARGUMENT and change.before.count(",") != change.after.count(",")
 
 
 # The program
@@ -148,9 +127,9 @@ ELIDED = "__elided__"
 
 @dataclass(frozen=True)
 class Rule:
-    """A cause, and what it leaves in the text: its matches are all that it may explain."""
+    """A kind of change, and what it leaves in the text: its matches are all that it may explain."""
 
-    cause: str
+    kind: str
     pattern: re.Pattern[str]
     bearer: str = ""
     """The operation that bears it: named only where both texts have as many of those."""
@@ -161,22 +140,20 @@ class Rule:
         return comparable and self.pattern.findall(a) != self.pattern.findall(b)
 
 
-_DIMENSIONS = "the dimensions that an operation goes over"
-
 _NAME = re.compile(r"(?<=^module @)\S+", re.MULTILINE)
 
 RULES = (
-    Rule("the function was renamed", _NAME),
+    Rule("renamed", _NAME),
     Rule(
-        "the output pytree has other keys or another structure (jax.result_info)",
+        "result tree",
         re.compile(r'jax\.result_info = "(?:[^"\\]|\\.)*"'),
     ),
     Rule(
-        "donation of an argument",
+        "donation",
         re.compile(r"(?:tf\.aliasing_output = \d+ : i32|jax\.buffer_donor = (?:true|false))"),
     ),
     Rule(
-        "the sharding of an argument or result (committed or not, another device or mesh)",
+        "sharding",
         re.compile(
             r'mhlo\.sharding = "(?:[^"\\]|\\.)*"|sdy\.sharding = #sdy\.sharding<[^>]*>+'
             r"|^\s*sdy\.mesh .*$|mhlo\.num_(?:partitions|replicas) = \d+ : i32",
@@ -184,16 +161,14 @@ RULES = (
         ),
     ),
     Rule(
-        "matmul precision",
+        "precision",
         re.compile(r"precision = \[[^\]]*\]|algorithm = <[^>]*>"),
         bearer="stablehlo.dot_general",
     ),
+    Rule("constant", re.compile(r'dense<(?:"[^"]*"|[^>]*)>'), bearer="stablehlo.constant"),
+    Rule("layout", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
     Rule(
-        "a constant's value", re.compile(r'dense<(?:"[^"]*"|[^>]*)>'), bearer="stablehlo.constant"
-    ),
-    Rule("layouts of arguments or results", re.compile(r'mhlo\.layout_mode = "[^"]*"')),
-    Rule(
-        _DIMENSIONS,
+        "dimensions",
         re.compile(r"\w*(?:dimensions|dims) = \[[^\]]*\](?: x \[[^\]]*\])?"),
         bearer="dim",
     ),
@@ -215,39 +190,31 @@ def without_name(text: str) -> str:
     return _NAME.sub("_", text, count=1)
 
 
-def program_causes(a: str, b: str) -> tuple[str, ...]:
-    """Return the causes that the difference of two texts shows, and whether others remain."""
+def program_changes(a: str, b: str) -> tuple[KeyChange, ...]:
+    """Return what the difference of two texts shows, and whether other operations remain."""
     ids, a, b = _without_ids(a, b)
     keys, a, b = _without_key_types(a, b)
-    causes = (*ids, *keys)
-    if causes and _lines(a) == _lines(b):
-        return causes
+    changes = (*ids, *keys)
     if _lines(a) == _lines(b):
-        return (ORDER,)
-    return (*causes, *_other_causes(a, b))
+        return changes or (ORDER,)
+    return (*changes, *_other_changes(a, b))
 
 
-ORDER = (
-    "the same operations in another order, as of a sum or of a loop over a set, which has another "
-    "order in each process (PYTHONHASHSEED=0, or sorted(...), gives it one)"
-)
+ORDER = KeyChange("order")
+"""The same operations in another order."""
 
 _ID = re.compile(r'dense<(?:"[^"]*"|[^>]*)>|tensor<[^>]*>|(0x[0-9a-fA-F]{8,}|(?<![\d.])\d{10,})')
 """What Python's id() and addresses look like, outside of constants and types."""
 
 
-def _without_ids(a: str, b: str) -> tuple[tuple[str, ...], str, str]:
-    """Return the cause where numbers like Python's ids differ, and both texts without them."""
+def _without_ids(a: str, b: str) -> tuple[tuple[KeyChange, ...], str, str]:
+    """Return whether numbers like Python's ids differ, and both texts without them."""
     ids_a, ids_b = ([one for one in _ID.findall(text) if one] for text in (a, b))
     if ids_a == ids_b or len(ids_a) != len(ids_b):
         return (), a, b
     old, new = next((x, y) for x, y in zip(ids_a, ids_b, strict=True) if x != y)
-    cause = (
-        f"a Python id or an address in the program, {old} became {new}: this module is stored by "
-        "each process and hits in none"
-    )
     a, b = (_ID.sub(lambda one: "" if one[1] else one[0], text) for text in (a, b))
-    return (cause,), a, b
+    return (KeyChange("python id", "", old, new),), a, b
 
 
 _EMPTY_MESH = re.compile(r"^\s*sdy\.mesh @empty_mesh = .*\n", re.MULTILINE)
@@ -259,16 +226,14 @@ _OF_A_KEY = re.compile(
 """What JAX puts where a typed key becomes its numbers (jax 0.10 to 0.12)."""
 
 
-def _without_key_types(a: str, b: str) -> tuple[tuple[str, ...], str, str]:
-    """Return the cause where one program takes typed keys of random numbers, and both without."""
+def _without_key_types(a: str, b: str) -> tuple[tuple[KeyChange, ...], str, str]:
+    """Return whether one program takes typed keys of random numbers, and both without."""
     typed = [len(_OF_A_KEY.findall(text)) for text in (a, b)]
     if typed[0] == typed[1]:
         return (), a, b
-    old, new = "a raw key (jax.random.PRNGKey)", "a typed key (jax.random.key)"
-    if typed[0] > typed[1]:
-        old, new = new, old
+    old, new = ("typed", "raw") if typed[0] > typed[1] else ("raw", "typed")
     a, b = (_EMPTY_MESH.sub("", _OF_A_KEY.sub("", text)) for text in (a, b))
-    return (f"the kind of a random key, {old} became {new}",), a, b
+    return (KeyChange("random key", "", old, new),), a, b
 
 
 _VALUE = re.compile(r"%\w+(?:#\d+)?(?::\d+)?")
@@ -279,42 +244,39 @@ def _lines(text: str) -> Counter[str]:
     return Counter(_VALUE.sub("%", text).splitlines())
 
 
-def _other_causes(a: str, b: str) -> tuple[str, ...]:
+def _other_changes(a: str, b: str) -> tuple[KeyChange, ...]:
     types_a, types_b = _argument_types(a), _argument_types(b)
     if types_a != types_b:
         # Every line follows from the shapes; what else differs says nothing of its own.
-        shapes = f"shapes or dtypes of the arguments, {types_a} became {types_b}"
-        return (*_random(a, b), shapes)
-    shown = tuple(rule.cause for rule in RULES if rule.explains(a, b))
+        return (*_random(a, b), KeyChange("shapes", "", types_a, types_b))
+    shown = tuple(KeyChange(rule.kind) for rule in RULES if rule.explains(a, b))
     bare_a, bare_b = a, b
     for rule in RULES:
         bare_a, bare_b = rule.pattern.sub("", bare_a), rule.pattern.sub("", bare_b)
     # Taking an attribute away leaves the punctuation around it.
     if shown and _punctuation(bare_a) == _punctuation(bare_b):
         return shown
-    return (*(cause for cause in shown if cause != _DIMENSIONS), *_operations(a, b))
+    return (*(one for one in shown if one.kind != "dimensions"), *_operations(a, b))
 
 
-def _operations(a: str, b: str) -> tuple[str, ...]:
-    special = _random(a, b)
+def _operations(a: str, b: str) -> tuple[KeyChange, ...]:
+    special = list(_random(a, b))
     if _BARRIER.findall(a) != _BARRIER.findall(b):
-        special += ("rematerialisation (jax.checkpoint): what the backward pass computes again",)
+        special.append(KeyChange("rematerialisation"))
     if _CONSTRAINT.findall(a) != _CONSTRAINT.findall(b):
-        special += ("the sharding of a value inside (with_sharding_constraint)",)
+        special.append(KeyChange("constraint"))
     calls_a, calls_b = set(_CALLED.findall(a)), set(_CALLED.findall(b))
     if calls_a != calls_b:
-        both = (", ".join(sorted(calls)) or "none" for calls in (calls_a, calls_b))
-        special += ("the library that is called, {} became {}".format(*both),)
+        both = (", ".join(sorted(calls)) for calls in (calls_a, calls_b))
+        special.append(KeyChange("library call", "", *both))
     if not special and Counter(_OPERATION.findall(a)) == Counter(_OPERATION.findall(b)):
-        special = (ORDER,)
-    return special or ("the operations of the program",)
+        special.append(ORDER)
+    return tuple(special) or (KeyChange("operations"),)
 
 
-def _random(a: str, b: str) -> tuple[str, ...]:
+def _random(a: str, b: str) -> tuple[KeyChange, ...]:
     old, new = (next((name for name, sign in _RANDOM if sign in text), "") for text in (a, b))
-    if old == new or not old or not new:
-        return ()
-    return (f"how random numbers are made (PRNG), {old} became {new}",)
+    return (KeyChange("random numbers", "", old, new),) if old != new and old and new else ()
 
 
 _RANDOM = ("rbg", "stablehlo.rng_bit_generator"), ("threefry", "threefry")

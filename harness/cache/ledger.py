@@ -3,87 +3,84 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.cache.saved import cold_seconds, saved_s
 from harness.errors import LedgerError as LedgerError
 from harness.errors import UsageError
-from harness.records.files import lines
-from harness.records.json_file import SEALED
+from harness.records.recording import Lines, read_lines
+from harness.watch.events import NO_DIRECTORY, Build, Import, Late, Overridden, Request
 from harness.watch.ledger import Ledger as Ledger
 from harness.watch.ledger import ledger as ledger
-from harness.watch.ledger_events import FILE_SUFFIX, NO_DIRECTORY, SCHEMA, parts_of
-from harness.watch.ledger_events import Component as Component
-from harness.watch.ledger_events import Event as Event
-from harness.watch.ledger_events import Late as Late
-from harness.watch.ledger_events import Overridden as Overridden
-from harness.watch.ledger_events import Requests as Requests
-from harness.watch.log_file import is_sealed
+from harness.watch.log_file import SUFFIX
+from harness.watch.parts import Parts, parts_of
 
 if TYPE_CHECKING:
-    import pandas as pd  # half a second that events alone do not take
+    import pandas as pd  # half a second that requests alone do not take
 
-NO_REQUEST = "the program compiled nothing, or ran a Python that ignores PYTHONPATH (-I, -E, -S)."
-"""Why a ledger may be empty."""
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of a recording, in the order in which they were written."""
+
+    events: tuple[Request, ...]
+    parts: Parts
+    broken_lines: int = 0
+    """Lines that are nothing known: torn by a crash or a full disk, or damaged."""
 
 
 def read(path: Path | str) -> Requests:
-    """Read a ledger, a file or a folder of files; count and leave out lines that are no event."""
+    """Read the requests of a recording; count and leave out lines that are damaged.
+
+    Args:
+        path: a ledger, which is a file or a folder of files, or the folder of a profile.
+
+    Raises:
+        UsageError: there is no such file.
+        LedgerError: it cannot be read, or holds nothing that this version knows.
+    """
     path = Path(path)
-    files = sorted(path.glob("*" + FILE_SUFFIX)) if path.is_dir() else [path]
-    events: list[Event] = []
-    broken = 0
+    files = sorted(path.glob("*" + SUFFIX)) if path.is_dir() else [path]
     try:
-        for file in files:
-            for line in lines(file):
-                event = _decoded(line.rstrip(b"\n")) if line else None
-                if event is None:
-                    broken += 1
-                else:
-                    events.append(event)
+        every = [read_lines(file) for file in files]
     except OSError as error:
         kind = UsageError if isinstance(error, FileNotFoundError) else LedgerError
         raise kind(
-            f"The ledger {path} cannot be read: {error.strerror}. "
+            f"The recording {path} cannot be read: {error.strerror}. "
             "`harness cache ledger -o FILE -- python program.py` writes one."
         ) from None
-    if broken and not events:
+    broken = sum(one.broken for one in every)
+    if broken and not any(one.lines for one in every):
         raise LedgerError(
-            f"{path} is no ledger: none of its {broken} lines is an event that this version of "
+            f"{path} is no recording: none of its {broken} lines is one that this version of "
             "harness knows. `harness cache ledger -o FILE -- python program.py` writes one."
         )
+    events = [request for one in every for request in _requests_of(one)]
     if path.is_dir():
-        events.sort(key=lambda event: event.at_s)
+        events.sort(key=lambda request: request.at_s)
     return Requests(tuple(events), parts_of(path), broken)
 
 
-_decoder = msgspec.json.Decoder(Event)
-
-
-def _decoded(line: bytes) -> Event | None:
-    """Return the event of a line; None where it is damaged, or of a release to come."""
-    closed = is_sealed(line)
-    if closed is False:
-        return None
-    try:
-        line.decode()
-        event = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    known = 1 <= event.schema <= SCHEMA and (closed or event.schema < SEALED)
-    sizes = event.bytes_in, event.bytes_out, event.entry_bytes or 0, event.stored_compile_s or 0
-    sound = 0 <= event.at_s < MOST_S and all(0 <= size < 2**63 for size in sizes)
-    return event if known and sound else None
-
-
-MOST_S = 1e11
-"""Seconds since 1970, as far as dates go here; a clock that is wrong is far below."""
+def _requests_of(found: Lines) -> Iterator[Request]:
+    """Yield the requests of a file; those of a profile with its process, and when they were."""
+    started, jax = found.started, ""
+    for line in found.lines:
+        if isinstance(line, Request):
+            yield line
+        elif isinstance(line, Import):
+            jax = line.versions.get("jax", "")
+        elif isinstance(line, Build) and started is not None:
+            at_s = started.at_s + (line.end_ns - started.clock_ns) / 1e9
+            for one in line.requests:
+                yield replace(
+                    one, at_s=one.at_s or at_s, pid=started.pid, host=started.host, jax=jax
+                )
 
 
 @dataclass(frozen=True)
@@ -137,8 +134,10 @@ class Summary:
     """Hits of a key that no event here, and no earlier ledger, has compiled: saved is unknown."""
     jax_saved_s: float
     """The sum of JAX's own `compile_time_saved_sec`, which knows whole seconds only."""
+    lock_wait_s: float
+    """Waiting for the lock of directories with a size cap."""
     own_s: float
-    """What the ledger itself took."""
+    """What the recording itself took."""
     limits: dict[str, tuple[float, ...]]
     """The thresholds in effect, in seconds or bytes, by the reason that they decided."""
     overridden: tuple[Overridden, ...]
@@ -159,7 +158,7 @@ class Summary:
         return self.by_seconds.with_more(least_s), self.by_seconds.with_more(most_s)
 
 
-def later_directory(event: Event, events: Iterable[Event]) -> str:
+def later_directory(event: Request, events: Iterable[Request]) -> str:
     """Return the directory that a request's process used later; empty where it had one, or none."""
     if event.reason != NO_DIRECTORY:
         return ""
@@ -168,23 +167,7 @@ def later_directory(event: Event, events: Iterable[Event]) -> str:
     return next((one.directory for one in later if one.at_s > event.at_s), "")
 
 
-def cold_figures(events: Iterable[Event]) -> dict[str, float]:
-    """Return the median compile seconds of every key that some process compiled."""
-    found: dict[str, list[float]] = {}
-    for event in events:
-        if event.key and event.compile_s is not None and event.outcome != "failed":
-            found.setdefault(event.key, []).append(event.compile_s)
-    return {key: statistics.median(seconds) for key, seconds in found.items()}
-
-
-def saved_s(event: Event, cold: dict[str, float]) -> float | None:
-    """Return the compile seconds that a hit saved; None for a miss or without a cold figure."""
-    if event.outcome != "hit" or event.load_s is None or event.key not in cold:
-        return None
-    return cold[event.key] - event.load_s
-
-
-def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary:
+def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Summary:
     """Add events up.
 
     Args:
@@ -192,7 +175,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         earlier: events of other runs, that only lend their cold compile seconds.
     """
     events = tuple(events)
-    cold = cold_figures([*earlier, *events])
+    cold = cold_seconds([*earlier, *events])
     hits = [event for event in events if event.outcome == "hit"]
     known = [event for event in hits if event.key in cold]
     # An entry holds the compile's whole seconds, rounded down.
@@ -200,7 +183,7 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
     least_s = sum(whole_s for whole_s in stored if whole_s is not None)
     most_s = math.inf if None in stored else least_s + len(stored)
     unwritten = Counter(event.reason for event in events if event.outcome == "unwritten")
-    compiled_s = sum(event.compile_s or 0.0 for event in events)
+    compiled_s = sum(event.compile_ns for event in events) / 1e9
     spared_s = sum(cold[event.key] for event in known)
     return Summary(
         processes=len({(event.host, event.pid) for event in events}),
@@ -216,12 +199,13 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
         by_count=Share(len(hits), len(events)),
         by_seconds=Share(spared_s, spared_s + compiled_s),
         unknown_s=(least_s, most_s),
-        load_s=sum(event.load_s or 0.0 for event in hits),
+        load_s=sum(event.load_ns for event in hits) / 1e9,
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
         hits_without_cold=len(hits) - len(known),
-        jax_saved_s=sum(event.jax_saved_s or 0.0 for event in hits),
-        own_s=sum(event.own_s for event in events),
+        jax_saved_s=sum(event.jax_saved_ns for event in hits) / 1e9,
+        lock_wait_s=sum(event.lock_wait_ns for event in events) / 1e9,
+        own_s=sum(event.own_ns for event in events) / 1e9,
         limits=_limits(events),
         overridden=tuple(dict.fromkeys(one for event in events for one in event.overridden)),
         late=tuple(dict.fromkeys(one for event in events for one in event.late)),
@@ -231,11 +215,11 @@ def summarize(events: Iterable[Event], earlier: Iterable[Event] = ()) -> Summary
                 text for event in events for text in (event.read_error, event.write_error) if text
             )
         ),
-        unproven_keys=sum(not event.components_prove_key for event in events),
+        unproven_keys=sum(not event.key_is_proven for event in events),
     )
 
 
-def _limits(events: Iterable[Event]) -> dict[str, tuple[float, ...]]:
+def _limits(events: Iterable[Request]) -> dict[str, tuple[float, ...]]:
     limits: dict[str, set[float]] = {}
     for event in events:
         if event.limit is not None:
@@ -243,25 +227,31 @@ def _limits(events: Iterable[Event]) -> dict[str, tuple[float, ...]]:
     return {reason: tuple(sorted(values)) for reason, values in limits.items()}
 
 
-_NESTED = ("schema", "components", "overridden", "late")
-"""Fields of an event that are no column as they are: the first is none, the others are JSON."""
+_NESTED = ("components", "overridden", "late")
+"""Fields of a request that are JSON in a column."""
+
+_SOME = ("load", "compile", "write", "jax_saved")
+"""Times that not every request has."""
 
 
-def frame(events: Iterable[Event], earlier: Iterable[Event] = ()) -> pd.DataFrame:
-    """Return a row per event, with `saved_s` beside JAX's `jax_saved_s`."""
-    import pandas as pd  # half a second that events alone do not take
+def frame(events: Iterable[Request], earlier: Iterable[Request] = ()) -> pd.DataFrame:
+    """Return a row per request, times in seconds, with `saved_s` beside JAX's `jax_saved_s`."""
+    import pandas as pd  # half a second that requests alone do not take
 
     events = tuple(events)
-    cold = cold_figures([*earlier, *events])
-    columns = [one.name for one in fields(Event) if one.name not in _NESTED]
-    rows = [
-        (
-            *(getattr(event, name) for name in columns),
-            saved_s(event, cold),
-            *(msgspec.json.encode(getattr(event, name)).decode() for name in _NESTED[1:]),
-        )
-        for event in events
-    ]
-    found = pd.DataFrame(rows, columns=[*columns, "saved_s", *_NESTED[1:]])
-    found["at"] = pd.to_datetime(found.pop("at_s"), unit="s", utc=True)
+    cold = cold_seconds([*earlier, *events])
+    columns: dict[str, list[Any]] = {}
+    for name in (one.name for one in fields(Request) if one.name != "at_s"):
+        values = [getattr(event, name) for event in events]
+        label = name.removesuffix("_ns")
+        if label != name:
+            unknown = math.nan if label in _SOME else 0.0
+            columns[f"{label}_s"] = [value / 1e9 if value else unknown for value in values]
+        elif name in _NESTED:
+            columns[name] = [msgspec.json.encode(value).decode() for value in values]
+        else:
+            columns[name] = values
+    columns["saved_s"] = [saved_s(event, cold) for event in events]
+    found = pd.DataFrame(columns)
+    found["at"] = pd.to_datetime([event.at_s for event in events], unit="s", utc=True)
     return found

@@ -1,4 +1,4 @@
-"""What the persistent cache did over many runs and hosts, and what the newest run lost and why."""
+"""What the persistent cache did over many runs and hosts, what the newest run lost, and why."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from harness.cache.explain import explain_runs
-from harness.cache.ledger import Summary, frame, summarize
+from harness.cache.explain import Why, explain_runs
+from harness.cache.ledger import Requests, Summary, frame, summarize
 from harness.cache.survey import SubCache, sub_caches
-from harness.watch.ledger_events import Event, Requests
+from harness.watch.events import Request
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ class Runs:
     """Oldest first."""
     good: LedgerRun | None
     """The last earlier run that compiled for fewer seconds; None without one."""
-    causes: tuple[tuple[str, tuple[str, ...]], ...]
-    """What `harness cache explain` says of compiles that the good run spared, and of which
-    modules; those that cost the most seconds first."""
+    causes: tuple[tuple[Why, tuple[str, ...]], ...]
+    """Why the newest run compiled what the good one did not, and which modules; those that cost
+    the most seconds first."""
     modules: pd.DataFrame
     """A row per module of the newest run: `requests`, `hits`; `lost_s`, seconds of compiling it;
     `saved_s`, what its hits saved, NaN where no run tells what it takes to compile; `all_lost_s`,
@@ -103,18 +103,18 @@ def compare_runs(ledgers: Mapping[str, Requests]) -> Runs | None:
     )
 
 
-def _events(ledgers: Mapping[str, Requests], but: str = "") -> list[Event]:
+def _events(ledgers: Mapping[str, Requests], but: str = "") -> list[Request]:
     return [event for name, run in ledgers.items() if name != but for event in run.events]
 
 
-def _causes(good: LedgerRun, newest: LedgerRun) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    lost_s: dict[str, float] = defaultdict(float)
-    of: dict[str, dict[str, None]] = defaultdict(dict)
+def _causes(good: LedgerRun, newest: LedgerRun) -> tuple[tuple[Why, tuple[str, ...]], ...]:
+    lost_ns: dict[Why, int] = defaultdict(int)
+    of: dict[Why, dict[str, None]] = defaultdict(dict)
     for one in explain_runs(good.requests, newest.requests):
-        if one.b is not None and one.status != "hit" and one.b.compile_s is not None:
-            lost_s[one.verdict] += one.b.compile_s
-            of[one.verdict][one.module] = None
-    return tuple((text, tuple(of[text])) for text in sorted(of, key=lambda text: -lost_s[text]))
+        if one.b is not None and not one.hit and one.b.compile_ns:
+            lost_ns[one.why] += one.b.compile_ns
+            of[one.why][one.module] = None
+    return tuple((why, tuple(of[why])) for why in sorted(of, key=lambda why: -lost_ns[why]))
 
 
 def _rows(events: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -81,22 +80,6 @@ def requests_of(builds: Iterable[Built]) -> Iterator[Request]:
     """Yield every compile request."""
     for built in builds:
         yield from built.line.requests
-
-
-def cold_seconds(profile: Recorded) -> dict[str, float]:
-    """Return the median seconds in XLA of each key that was compiled while profiled."""
-    found: dict[str, list[float]] = {}
-    for request in requests_of(profile.builds):
-        if request.key and request.compile_ns and request.outcome != "failed":
-            found.setdefault(request.key, []).append(request.compile_ns / 1e9)
-    return {key: statistics.median(times) for key, times in found.items()}
-
-
-def saved_s(request: Request, cold: dict[str, float]) -> float | None:
-    """Return what a hit saved; None for a miss, and where its cold seconds are not known."""
-    if request.outcome != "hit" or request.key not in cold:
-        return None
-    return cold[request.key] - request.load_ns / 1e9
 
 
 def damage(profile: Recorded) -> Iterator[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.profiles.log_reader import decoded
 from harness.profiles.model import UNKNOWN, call_site_of
+from harness.records.recording import decoded
 from harness.watch import events
 from harness.watch.log_file import SUFFIX
 

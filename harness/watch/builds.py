@@ -12,16 +12,16 @@ import functools
 import itertools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any, Protocol
 
 from harness.errors import ProfileError
-from harness.watch import call_sites, jax_names, ledger
+from harness.watch import call_sites, jax_names, requests
 from harness.watch.description import Describer
 from harness.watch.events import Kind, Request
-from harness.watch.ledger_events import Event
+from harness.watch.parts import Parts
 from harness.watch.replacements import Replacements
 from harness.watch.visits import JaxVisit
 
@@ -168,8 +168,8 @@ class Builds(Threads):
     It hears of the requests to compile that are made in builds.
     """
 
-    parts = None
-    """It does not look at keys."""
+    parts: Sequence[Parts] = ()
+    """Where the parts of keys are stored; nothing as long as keys are not looked at."""
 
     def __init__(self, describer: Describer, receiver: _Receiver) -> None:
         super().__init__(describer, receiver)
@@ -179,7 +179,7 @@ class Builds(Threads):
         """Put the replacements in place; a ProfileError or LedgerError if this JAX is not known."""
         # It gives JAX's C++ type its methods, where nothing was jitted so far.
         jax_names.public().jit(bool)
-        ledger.add(self)
+        requests.add(self)
         points = jax_names.points(jax_names.BUILDS, "profile", ProfileError)
         self.describer.prepare()
         for role, point in points.items():
@@ -191,7 +191,7 @@ class Builds(Threads):
     def uninstall(self) -> None:
         """Put JAX back as it was."""
         super().uninstall()
-        ledger.drop(self)
+        requests.drop(self)
         self._pending.clear()
         jax_names.show(__file__)
 
@@ -357,22 +357,21 @@ class Builds(Threads):
         if not self.off():
             self.receiver.cleared(what, function, caller)
 
-    def requested(self, event: Event) -> None:
+    def requested(self, request: Request) -> None:
         """Take a request to compile, on the thread that made it."""
         if self.off():
             return
-        request, own_ns = _in_ns(event), round(event.own_s * 1e9)
         visit = self.current()
         if visit is not None:
             visit.requests += (request,)
             visit.compiled += 1
-            visit.own_ns += own_ns
+            visit.own_ns += request.own_ns
             return
         end = clock()  # somebody compiles who does not come by JAX's own road
         visit = JaxVisit("compile", end - request.request_ns, get_ident())
         visit.name, visit.requests, visit.compiled = request.module, (request,), 1
         visit.spans += (("compile", visit.begin_ns, end, 1),)
-        visit.frame, visit.own_ns = sys._getframe(1), own_ns
+        visit.frame, visit.own_ns = sys._getframe(1), request.own_ns
         self._settle(visit)
 
     # --- a visit ----------------------------------------------------------------------------------
@@ -429,16 +428,3 @@ def _entry(caller: FrameType) -> tuple[Kind, FrameType]:
             return "trace", frame
         frame = frame.f_back
     return "trace", caller
-
-
-def _in_ns(event: Event) -> Request:
-    times = ("request", "compile", "load", "write")
-    return Request(
-        event.module,
-        outcome=event.outcome,
-        key=event.key,
-        reason=event.reason,
-        entry_bytes=event.entry_bytes or 0,
-        directory=event.directory,
-        **{f"{name}_ns": round((getattr(event, f"{name}_s") or 0.0) * 1e9) for name in times},
-    )

@@ -1,7 +1,7 @@
 """By what JAX tells programs apart: the parts that it hashes into a key, and its settings.
 
-JAX hands each part's name and hash function to `_log_cache_key_hash`. Calling that function once
-more, on something that keeps what it is fed, gives the very bytes, whatever parts a release has.
+JAX hashes part after part, and then hands its name to `_log_cache_key_hash`. A hash object of ours,
+which holds what it is fed, has the very bytes, whatever parts a release has.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ import hashlib
 import json
 import operator
 import os
-import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.watch import jax_names
-from harness.watch.ledger_events import Component, Parts
+from harness.watch.events import Component
+from harness.watch.parts import (
+    Parts,
+    accelerator_part,
+    fields_part,
+    located_part,
+    settings_part,
+    text_part,
+)
 
 COMPUTATION = "computation"
 COMPILE_OPTIONS = "compile_options"
@@ -32,22 +38,29 @@ LARGE_ELEMENTS = 64
 _LONGEST_VALUE = 2000
 
 
-@dataclass
 class KeyParts:
-    """The parts of one key."""
+    """The parts of one key: to JAX, the hash object that it makes the key with."""
 
-    components: list[Component] = field(default_factory=list)
-    computation_bytes: int = 0
-    options: bytes = b""
-    together: Any = field(default_factory=hashlib.sha256)
+    def __init__(self) -> None:
+        self.components: list[Component] = []
+        self.computation_bytes = 0
+        self.options = b""
+        self._together = hashlib.sha256()
+        self._chunks: list[bytes] = []
 
-    def add(self, name: str, hash_into: Callable[[Any], Any]) -> None:
-        """Take the next part, from the function that JAX hashes it with."""
-        chunks: list[bytes] = []
-        # To JAX it is a hash object.
-        hash_into(types.SimpleNamespace(update=lambda data: chunks.append(bytes(data))))
+    def update(self, data: bytes) -> None:
+        """Take more of the part that is being hashed."""
+        self._together.update(data)
+        self._chunks.append(bytes(data))
+
+    def digest(self) -> bytes:
+        """Return what JAX makes the key of."""
+        return self._together.digest()
+
+    def end_part(self, name: str) -> None:
+        """Take it that a part is hashed whole."""
+        chunks, self._chunks = self._chunks, []
         whole = b"".join(chunks)
-        self.together.update(whole)
         values: tuple[str, ...] = ()
         if name == COMPUTATION:
             self.computation_bytes = len(whole)
@@ -59,7 +72,7 @@ class KeyParts:
 
     def proves(self, key: str) -> bool:
         """Return whether the parts, hashed in order, give the key that JAX made."""
-        return key.endswith(str(self.together.hexdigest()))
+        return key.endswith(self.digest().hex()) and not self._chunks
 
     def keep(self, module: Any, devices: Any, parts: Parts, locations: bool) -> None:
         """Keep the text, the options' fields and the topology, where no earlier request has."""
@@ -74,20 +87,6 @@ class KeyParts:
                 parts.keep(fields_part(sha256), lambda: _option_fields(self.options))
             elif component.name == ACCELERATOR:
                 parts.keep(accelerator_part(sha256), lambda: _accelerator(devices))
-
-
-text_part = "{}.mlir".format
-located_part = "{}.located.mlir".format
-"""Return the part's name, by hash: of a computation's text, without and with locations."""
-
-fields_part = "{}.json".format
-"""Of the part with the fields of compile options."""
-
-accelerator_part = "{}.accelerator.json".format
-"""Of the part with what an accelerator's fingerprint is of."""
-
-settings_part = "{}.settings.json".format
-"""Of the part with JAX's settings at a request."""
 
 
 def keep_settings(settings: Mapping[str, str], parts: Parts) -> str:

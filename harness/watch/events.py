@@ -1,7 +1,9 @@
-"""The lines of a profile's log: one JSON object each, told apart by `event`.
+"""The lines of a recording: one JSON object each, with its kind in `event`.
 
-Every process writes a file of its own, `HOST-PID-N.jsonl`, in the profile's folder; a line is
-appended by one write, so that a process that is killed loses none it has written. What repeats
+Of a profile every process writes a file of its own, `HOST-PID-N.jsonl`, in the profile's folder. Of
+the persistent cache alone (a ledger) processes may share one file, which has nothing but
+:class:`Request`. A line is appended by one write, so that a process that is killed loses none that
+it has written. What repeats
 (functions, stacks, arguments) is written once, with a number that later lines of the same file
 refer to; 0 means that there is none.
 
@@ -14,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, dataclass_transform
 
-SCHEMA = 2
-"""From 2 on each line has a checksum."""
+SCHEMA = 3
+"""From 2 on each line has a checksum; from 3 on arguments are data."""
 
 Kind = Literal["call", "trace", "lower", "compile"]
 """How JAX was entered: a jitted function was called, or `.trace()`, `.lower()`, `.compile()`."""
@@ -219,21 +221,122 @@ class Settings(Line):
     """JAX's configuration as this thread sees it, with the mesh, and `XLA_FLAGS`."""
 
 
+Outcome = Literal["hit", "written", "unwritten", "failed"]
+
+# Codes: why a miss was not written.
+BELOW_TIME = "below the time threshold"
+BELOW_SIZE = "below the size threshold"
+NOT_PROCESS_0 = "not process 0"
+DISABLED = "disabled"
+HOST_CALLBACK = "host callback"
+NO_DIRECTORY = "no directory"
+UNUSABLE_DIRECTORY = "unusable directory"
+OVER_CAP = "over the size cap"
+UNREADABLE_IN_PLACE = "an unreadable file is in the place"
+ALREADY_THERE = "another writer was first"
+CHECKED = "the first look-up is skipped"
+OTHER_PROCESS = "received from another process"
+ERROR = "error"
+
+# Codes of `Request.detail`: by what the cache is disabled, and errors that JAX does not report.
+SWITCHED_OFF, OFF_AT_FIRST_USE, CANNOT_SERIALISE = "off", "off at the first use", "backend"
+NOT_TRIED, NO_FILE = "not tried", "no file"
+
+
+class Component(NamedTuple):
+    """One of the parts that JAX hashes into the key of an entry."""
+
+    name: str
+    """JAX's own name of it, such as `compile_options`."""
+    sha256: str
+    values: tuple[str, ...] = ()
+    """What was hashed, where that is short text: versions, flags, the compression's name."""
+
+
+class Overridden(NamedTuple):
+    """A setting of the environment that did not take effect, as where the program sets its own."""
+
+    name: str
+    """Such as `jax_compilation_cache_dir`."""
+    variable: str
+    """The text of the variable."""
+    value: str
+    """What JAX uses instead."""
+
+
+class Late(NamedTuple):
+    """A setting that the program changed after the cache's first use, when JAX had frozen it."""
+
+    name: str
+    value: str
+    """What it was changed to, without effect."""
+    used: str
+    """What JAX goes on with."""
+
+
 @struct
-class Request:
-    """One request to compile, in nanoseconds; see `harness.cache.ledger` for the words."""
+class Request(Line):
+    """What the persistent cache did for one request to compile; 0 is nothing, or unknown.
+
+    A line of its own where the cache alone is recorded, otherwise a part of a :class:`Build`.
+    """
 
     module: str
     request_ns: int
-    outcome: str = "unwritten"
-    """`hit`, `written`, `unwritten`, `failed`."""
+    """All of it, without what the recording took."""
+    outcome: Outcome = "unwritten"
     key: str = ""
+    """Empty where JAX made none: the cache is disabled, or hashing failed."""
     reason: str = ""
+    """Of a miss that was not written: one of the codes above."""
     compile_ns: int = 0
+    """In XLA; 0 of a hit."""
     load_ns: int = 0
+    """Of a hit: reading, decompressing and deserialising the entry. Of a miss: looking for it."""
     write_ns: int = 0
+    """Serialising, compressing and writing the entry."""
     entry_bytes: int = 0
+    """Size of the compressed entry, written or not, where JAX got as far as making it."""
     directory: str = ""
+    """The absolute path, or address, that JAX uses; empty where none is set."""
+    detail: str = ""
+    """An error's text, or one of the codes above."""
+    value: float | None = None
+    """What was held against `limit`, in seconds or bytes; or the number of a process but 0."""
+    limit: float | None = None
+    """The threshold that decided that a miss was not written: seconds or bytes."""
+    key_ns: int = 0
+    """Making the key."""
+    lock_wait_ns: int = 0
+    """Getting the lock of a directory with a size cap; a part of `load_ns` and `write_ns`."""
+    own_ns: int = 0
+    """What the recording added."""
+    bytes_in: int = 0
+    """Read from the entry's file, as compressed there."""
+    bytes_out: int = 0
+    """Written to the entry's file."""
+    stored_compile_s: int | None = None
+    """Of a hit: the whole seconds that JAX stored in the entry."""
+    jax_saved_ns: int = 0
+    """Of a hit: what JAX reports as `compile_time_saved_sec`."""
+    read_error: str = ""
+    write_error: str = ""
+    metadata_in_key: bool = False
+    settings: str = ""
+    """The hash under which JAX's settings at this request are stored in the parts."""
+    evicted: tuple[str, ...] = ()
+    """Keys of the entries that this write evicted, under a size cap."""
+    components: tuple[Component, ...] = ()
+    key_is_proven: bool = True
+    """False where the components, hashed together again, do not give JAX's key."""
+    overridden: tuple[Overridden, ...] = ()
+    late: tuple[Late, ...] = ()
+    at_s: float = 0.0
+    """When it was done, in seconds since 1970."""
+    pid: int = 0
+    """Here and below: in a recording of the cache alone, whose processes share a file."""
+    host: str = ""
+    jax: str = ""
 
 
 class Span(NamedTuple):
@@ -368,7 +471,17 @@ class Ended(Line):
 
 ReferredTo = Function | Stack | Arguments | Settings
 AnyLine = (
-    Started | Import | Backend | ReferredTo | Build | Visits | Running | Cleared | Samples | Ended
+    Started
+    | Import
+    | Backend
+    | ReferredTo
+    | Build
+    | Request
+    | Visits
+    | Running
+    | Cleared
+    | Samples
+    | Ended
 )
 
 

@@ -71,7 +71,8 @@ REQUESTS = {
     "compress": Name("compilation_cache", "compress_executable", ("executable",)),
     "decompress": Name("compilation_cache", "decompress_executable", ("executable",)),
     "make_key": Name("cache_key", "get", ("module", "devices")),
-    "hash_part": Name("cache_key", "_log_cache_key_hash", ("last_serialized", "hashfn")),
+    "hashlib": Name("cache_key", "hashlib"),
+    "hash_part": Name("cache_key", "_log_cache_key_hash", ("last_serialized",)),
     # The put calls it, with a size cap or without, once it holds the lock and has found no entry
     # in the place: it then writes. No event of JAX says so.
     "evict_entries": Name("lru_cache", "LRUCache._evict_if_needed", ("self",)),

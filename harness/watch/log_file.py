@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".jsonl"
-SCHEMA = 2
-"""Of the lines; `harness.watch.events.SCHEMA` is the same. From 2 on each has a checksum."""
+SCHEMA = 3
+"""Of the lines; `harness.watch.events.SCHEMA` is the same."""
 
 MOST_WAITING = 1_000
 """Lines that are kept for later when the disk is full; those beyond are lost, and counted."""

@@ -1,18 +1,16 @@
-"""Turn what was noted of a request into one event: hit, written, not written and why, or failed."""
+"""What became of a request: a hit, written, not written and why, or failed."""
 
 from __future__ import annotations
 
 import os
-import platform
 import time
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.watch import jax_names
-from harness.watch import ledger_events as events
+from harness.watch import events, jax_names
 from harness.watch.cache_keys import KeyParts
-from harness.watch.jax_names import persistent_cache, process_id, setting, version
-from harness.watch.ledger_events import Event, Late, Outcome, Overridden
+from harness.watch.events import Late, Outcome, Overridden, Request
+from harness.watch.jax_names import persistent_cache, process_id, setting
 from harness.watch.replacements import error_text
 
 
@@ -22,25 +20,27 @@ class RequestState:
 
     module: str = ""
     metadata_in_key: bool = False
-    own_s: float = 0.0
+    own_ns: int = 0
     settings: str = ""
     backend: Any = None
     used: bool | None = None
     """Whether JAX takes the cache for usable here; None where it did not ask."""
     enabled: bool = True
     key: str = ""
-    key_s: float = 0.0
+    key_ns: int = 0
     key_error: str = ""
     captured: dict[str, KeyParts] = field(default_factory=dict)
-    capturing: KeyParts | None = None
+    makes_key: bool = False
+    """Whether JAX is making a key, and somebody looks at what it is of."""
+    key_parts: KeyParts | None = None
     reading: bool = False
     loaded: bool = False
-    load_s: float | None = None
+    load_ns: int = 0
     stored_compile_s: int | None = None
-    jax_saved_s: float | None = None
+    jax_saved_ns: int = 0
     read_error: str = ""
     bytes_in: int = 0
-    compile_s: float | None = None
+    compile_ns: int = 0
     compile_error: str = ""
     asked_to_write: bool = False
     host_callbacks: bool = False
@@ -54,106 +54,108 @@ class RequestState:
     evicted: tuple[str, ...] = ()
     in_place: bool = False
     """Whether an entry was in the place after the put."""
-    entry_bytes: int | None = None
-    write_s: float | None = None
+    entry_bytes: int = 0
+    write_ns: int = 0
     write_error: str = ""
-    lock_wait_s: float = 0.0
+    lock_wait_ns: int = 0
 
 
-_AS_NOTED = tuple({field.name for field in fields(RequestState)} & Event.__annotations__.keys())
+_AS_NOTED = tuple({field.name for field in fields(RequestState)} & Request.__annotations__.keys())
 
 
-def event_of(request: RequestState, error: BaseException | None, seconds: float) -> Event:
-    """Return the event of a finished request."""
+def request_of(state: RequestState, error: BaseException | None, request_ns: int) -> Request:
+    """Return a finished request."""
     outcome: Outcome = "unwritten"
-    reason = detail = ""
+    why = Unwritten()
     if error is not None:
         outcome = "failed"
-        detail = request.compile_error or request.read_error or request.write_error
-        detail = detail or error_text(error)
-    elif request.loaded:
+        detail = state.compile_error or state.read_error or state.write_error
+        why = Unwritten(detail=detail or error_text(error))
+    elif state.loaded:
         outcome = "hit"
     else:
-        reason, detail = why_not_written(request)
-        if not reason:
+        why = why_not_written(state)
+        if not why.reason:
             outcome = "written"
-    captured = request.captured.get(request.key)
-    return Event(
-        schema=events.SCHEMA,
-        at_s=time.time(),
-        pid=os.getpid(),
-        host=platform.node(),
-        jax=version(),
+    captured = state.captured.get(state.key)
+    return Request(
         outcome=outcome,
-        reason=reason,
-        detail=detail,
+        **why._asdict(),
         directory=_directory(),
         overridden=overridden(),
         late=late(),
-        limit=_limit(reason),
-        request_s=seconds,
-        bytes_out=(request.entry_bytes or 0) if outcome == "written" else 0,
+        request_ns=request_ns,
+        bytes_out=state.entry_bytes if outcome == "written" else 0,
         components=tuple(captured.components) if captured else (),
-        components_prove_key=captured.proves(request.key) if captured else True,
-        **{name: getattr(request, name) for name in _AS_NOTED},
+        key_is_proven=captured.proves(state.key) if captured else True,
+        at_s=time.time(),
+        **{name: getattr(state, name) for name in _AS_NOTED},
     )
 
 
-def why_not_written(request: RequestState) -> tuple[str, str]:
-    """Return the reason why a miss left no entry and its numbers; two empty texts if it did."""
-    lookup = _before_the_compile(request)
+class Unwritten(NamedTuple):
+    """Why a miss left no entry: fields of a request; nothing in `reason` if it left one."""
+
+    reason: str = ""
+    detail: str = ""
+    value: float | None = None
+    limit: float | None = None
+
+
+def why_not_written(state: RequestState) -> Unwritten:
+    """Return the reason why a miss left no entry."""
+    lookup = _before_the_compile(state)
     if lookup is not None:
         return lookup
-    if not request.asked_to_write:
-        return events.OTHER_PROCESS, "jax_share_binary_between_hosts: process 0 compiled it"
-    if request.write_error:
-        return events.ERROR, request.write_error
-    if not request.put:
-        return _write_refused(request)
+    if not state.asked_to_write:
+        return Unwritten(events.OTHER_PROCESS)
+    if state.write_error:
+        return Unwritten(events.ERROR, state.write_error)
+    if not state.put:
+        return _write_refused(state)
     smallest = int(setting("persistent_cache_min_entry_size_bytes"))
-    size = request.entry_bytes or 0
-    if size < smallest:
-        return events.BELOW_SIZE, f"{size} < {smallest} bytes"
-    if request.found_room:
-        return "", ""
-    if request.in_place:
-        if request.read_error:
-            return events.UNREADABLE_IN_PLACE, request.read_error
-        if jax_names.checks_contents(jax_names.cache_in_use()):
-            return events.CHECKED, "the entry is there"
-        return events.ALREADY_THERE, ""
+    if state.entry_bytes < smallest:
+        return Unwritten(events.BELOW_SIZE, value=state.entry_bytes, limit=smallest)
+    if state.found_room:
+        return Unwritten()
+    if state.in_place:
+        if state.read_error:
+            return Unwritten(events.UNREADABLE_IN_PLACE, state.read_error)
+        checks = jax_names.checks_contents(jax_names.cache_in_use())
+        return Unwritten(events.CHECKED if checks else events.ALREADY_THERE)
     cap = jax_names.cap_in_use(jax_names.cache_in_use())
-    if 0 <= cap < size:
-        return events.OVER_CAP, f"{size} > {cap} bytes"
-    return events.ERROR, "JAX reported no error, and no file was left"
+    if 0 <= cap < state.entry_bytes:
+        return Unwritten(events.OVER_CAP, value=state.entry_bytes, limit=cap)
+    return Unwritten(events.ERROR, events.NO_FILE)
 
 
-def _before_the_compile(request: RequestState) -> tuple[str, str] | None:
-    if request.used is False:
-        if not request.enabled:
-            return events.DISABLED, "jax_enable_compilation_cache is off"
-        if jax_names.can_serialise(request.backend):
-            return events.DISABLED, "it was off at the first compile, which freezes it"
-        return events.DISABLED, "this backend cannot serialise executables"
-    if request.key_error:
-        return events.ERROR, f"no key could be made: {request.key_error}"
-    if persistent_cache(request.backend) is None:
+def _before_the_compile(state: RequestState) -> Unwritten | None:
+    if state.used is False:
+        if not state.enabled:
+            return Unwritten(events.DISABLED, events.SWITCHED_OFF)
+        able = jax_names.can_serialise(state.backend)
+        return Unwritten(
+            events.DISABLED, events.OFF_AT_FIRST_USE if able else events.CANNOT_SERIALISE
+        )
+    if state.key_error:
+        return Unwritten(events.ERROR, state.key_error)
+    if persistent_cache(state.backend) is None:
         if not setting("compilation_cache_dir"):
-            return events.NO_DIRECTORY, "jax_compilation_cache_dir is not set"
-        return events.UNUSABLE_DIRECTORY, request.read_error or _directory()
+            return Unwritten(events.NO_DIRECTORY)
+        return Unwritten(events.UNUSABLE_DIRECTORY, state.read_error)
     return None
 
 
-def _write_refused(request: RequestState) -> tuple[str, str]:
+def _write_refused(state: RequestState) -> Unwritten:
     number = process_id()
     if number != 0:
-        return events.NOT_PROCESS_0, f"process {number}"
+        return Unwritten(events.NOT_PROCESS_0, value=number)
     shortest_s = float(setting("persistent_cache_min_compile_time_secs"))
-    if request.jax_compile_s < shortest_s:
-        return events.BELOW_TIME, f"{request.jax_compile_s:.3f} < {shortest_s:g} s"
-    if request.host_callbacks:
-        return events.HOST_CALLBACK, "never stored up to jax 0.10.2; stored since 0.11.0"
-    return events.ERROR, "JAX did not try to write"
+    if state.jax_compile_s < shortest_s:
+        return Unwritten(events.BELOW_TIME, value=state.jax_compile_s, limit=shortest_s)
+    if state.host_callbacks:
+        return Unwritten(events.HOST_CALLBACK)
+    return Unwritten(events.ERROR, events.NOT_TRIED)
 
 
 def _directory() -> str:
@@ -161,14 +163,6 @@ def _directory() -> str:
     cache = jax_names.cache_in_use()
     path = str(setting("compilation_cache_dir") or "") if cache is None else str(cache._path)
     return path if not path or "://" in path else os.path.abspath(path)
-
-
-def _limit(reason: str) -> float | None:
-    if reason == events.BELOW_TIME:
-        return float(setting("persistent_cache_min_compile_time_secs"))
-    if reason == events.BELOW_SIZE:
-        return float(setting("persistent_cache_min_entry_size_bytes"))
-    return None
 
 
 def overridden() -> tuple[Overridden, ...]:

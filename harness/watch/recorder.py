@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
 from harness.watch.description import Describer, Description, FunctionKey
 from harness.watch.events import Backend, Build, Ended, Function, Line, Origin, Span, Started
+from harness.watch.parts import PARTS, Parts
 from harness.watch.replacements import Replacements, error_text
 from harness.watch.sampler import Sampler
 from harness.watch.visits import JaxVisit
@@ -125,7 +127,13 @@ class Recorder:
             output.since_ns = first.clock_ns
             for line in self._referred_to:
                 output.write(line)
-            self.outputs.append(output)
+            self.write_to([*self.outputs, output])
+
+    def write_to(self, outputs: list[Writer]) -> None:
+        """Write to these outputs from now on, and the parts of keys into their folders."""
+        self.outputs = outputs
+        files = [output.file for output in outputs if output.file is not None]
+        self.builds.parts = [Parts(Path(file.folder, PARTS)) for file in files]
 
     def end(self, output: Writer, why: Why) -> None:
         """Write the last line of one output."""

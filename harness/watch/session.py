@@ -15,7 +15,7 @@ import time
 from typing import Any, Literal
 
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, ledger, log_file, remedies
+from harness.watch import events, jax_names, log_file, remedies, requests
 from harness.watch.events import Started
 from harness.watch.log_file import LogFile
 from harness.watch.recorder import Recorder, Why
@@ -70,7 +70,7 @@ def stop(output: Writer, why: Why) -> None:
             recorder.stop(why)
         else:
             _recorder.end(output, why)
-            _recorder.outputs = [other for other in outputs if other is not output]
+            _recorder.write_to([other for other in outputs if other is not output])
         output.close()
 
 
@@ -183,12 +183,12 @@ def _in_child() -> None:
     if old is None:
         return
     outputs, old.outputs = [one for one in old.outputs if one.file is not None], []
-    ledger.after_fork()
+    requests.after_fork()
     # What the parent had under way ends here, and is forgotten.
     with contextlib.suppress(Exception):
         old.stop("exit")
     _recorder = recorder = Recorder(old.sampler.interval_ns / 1e6)
-    recorder.outputs = outputs
+    recorder.write_to(outputs)
     for file in _files():
         file.after_fork()
     if not outputs:

@@ -76,10 +76,15 @@ def encoded(line: object) -> bytes:
     becomes its escape, and an infinite or undefined number 0.
     """
     try:
-        text = _encoder.encode(_plain(line)).encode()
+        text = _encoder.encode(_named(line)).encode()
     except (UnicodeEncodeError, ValueError):
-        text = _encoder.encode(_sayable(_plain(line))).encode()
+        text = _encoder.encode(_sayable(_named(line))).encode()
     return sealed(text) + b"\n"
+
+
+def _named(line: object) -> dict[str, Any]:
+    event = {"event": type(line).__name__.lower()} if isinstance(line, Line) else {}
+    return event | _plain(line)
 
 
 def _plain(line: object) -> dict[str, Any]:
@@ -88,16 +93,14 @@ def _plain(line: object) -> dict[str, Any]:
         kind: Any = type(line)
         own = dataclasses.fields(kind)
         names = tuple(field.name for field in own)
-        event = kind.__name__.lower() if issubclass(kind, Line) else ""
         defaults = tuple(field.default for field in own)
-        shape = _shapes[kind] = event, names, defaults, operator.attrgetter(*names)
-    event, names, defaults, values_of = shape
+        shape = _shapes[kind] = names, defaults, operator.attrgetter(*names)
+    names, defaults, values_of = shape
     given = zip(names, values_of(line), defaults, strict=True)
-    found = {name: value for name, value, default in given if value != default}
-    return {"event": event, **found} if event else found
+    return {name: value for name, value, default in given if value != default}
 
 
-_Shape = tuple[str, tuple[str, ...], tuple[Any, ...], Callable[[Any], Any]]
+_Shape = tuple[tuple[str, ...], tuple[Any, ...], Callable[[Any], Any]]
 _shapes: dict[type, _Shape] = {}
 
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.cache.explain import Explained, explain_runs
-from harness.cache.ledger import read
+from harness.cache.ledger import Requests, read
 from harness.watch import jax_names
-from harness.watch.ledger_events import Requests
 from tests import forks
 from tests.cache.filled import environment
 from tools.cache_sharing import free_port
@@ -252,7 +251,7 @@ class Case:
         a, b = self.make(runs) if self.make else self._pair(runs)
         every = explain_runs(a, b)
         found = [one for name in "fg" for one in every if one.module == f"jit_{name}"]
-        return next((one for one in found if one.status != "hit"), found[0])
+        return next((one for one in found if not one.hit), found[0])
 
     def _pair(self, runs: Runs) -> tuple[Requests, Requests]:
         assert self.change[0] in self.program
@@ -297,7 +296,7 @@ def _evicted(cache: str, first: str, second: str, between: str = "") -> Make:
     """Run programs under a size cap that one entry of two fits in."""
 
     def make(runs: Runs) -> tuple[Requests, Requests]:
-        both = sum(event.entry_bytes or 0 for event in runs.once(TWO, cache="two").events)
+        both = sum(event.entry_bytes for event in runs.once(TWO, cache="two").events)
         settings = {"cache": cache, "JAX_COMPILATION_CACHE_MAX_SIZE": str(both * 3 // 4)}
         a = runs(first, **settings)
         if between:
@@ -346,7 +345,7 @@ CASES = (
     ),
     Case(
         "constant too large to be kept",
-        computation("a constant too large to be kept in the ledger changed"),
+        computation("a constant too large to be stored in the recording changed"),
         ("def f", "weights[7] = 0\ndef f"),
         program=LARGE,
     ),

@@ -9,9 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 from harness.cache import key_parts
-from harness.cache.explain import explain_runs
+from harness.cache.explain import JAXLIB, Why, explain_runs
+from harness.cache.key_parts import KeyChange
+from harness.cache.ledger import Requests
+from harness.output import explain as words
 from harness.watch import jax_names
-from harness.watch.ledger_events import Component, Parts, Requests
+from harness.watch.events import BELOW_TIME, Component
+from harness.watch.parts import Parts
 from tests.cache.causes import BASE, CASES, OLD, TWO, UPGRADED, Runs
 from tools.probe.bench import NotApplicable
 
@@ -49,9 +53,9 @@ def test_a_cause_is_named(runs, name):
         found = case.explained(runs)
     except NotApplicable as reason:
         pytest.skip(str(reason))
-    assert re.fullmatch(case.old if OLD and case.old else case.expected, found.verdict)
+    assert re.fullmatch(case.old if OLD and case.old else case.expected, words.verdict(found.why))
     for difference in found.differences:
-        assert max(map(len, difference.lines), default=0) < 400
+        assert max(map(len, words.lines(difference)), default=0) < 400
 
 
 def with_component(book, name, *values):
@@ -72,24 +76,24 @@ def with_component(book, name, *values):
 
 
 def test_another_platform_and_a_custom_hook_are_named(base):
-    for name, shown in (("backend version", "platform"), ("custom_hook", "custom_hook")):
+    for name in ("backend version", "custom_hook"):
         found = only(base, with_component(base, name, "another"))
-        assert found.verdict.startswith(f"`{shown}` changed, the rest is equal")
+        assert (found.why.status, found.why.parts) == ("another key", (name,))
+        assert "another" in [one.after for one in found.why.changes if one.kind == "value"]
 
 
 def test_missing_parts_are_said_and_not_guessed(base):
     changed = with_component(base, "computation")
     found = only(Requests(base.events, Parts()), Requests(changed.events, Parts()))
-    assert "FILE.parts is missing" in found.differences[0].lines[0]
+    assert found.differences[0].changes == (KeyChange("no text"),)
+    assert found.why.changes == ()
 
 
 def test_options_that_differ_in_their_bytes_only_are_said_to(base):
     kept = SimpleNamespace(get=lambda name: "{}")
     changed = with_component(base, "compile_options")
     found = only(Requests(base.events, kept), Requests(changed.events, kept))
-    assert found.differences[0].lines == (
-        "no field that JAX lets be read differs; the serialised bytes do",
-    )
+    assert found.differences[0].changes == (KeyChange("same fields"),)
 
 
 def test_of_two_of_one_name_the_same_program_is_compared(base):
@@ -113,11 +117,11 @@ for size, dtype in sizes:
 
 def test_of_several_of_one_name_those_of_the_same_shapes_are_compared(runs):
     found = explain_runs(runs(MANY), runs(MANY, "--x64"))
-    said = [one.verdict.partition(": ")[2] for one in found]
-    assert found[0].verdict.endswith("its name and types; jax_enable_x64 was False, is True.")
-    for size, text in zip((4, 6), said[1:], strict=True):
+    wide = KeyChange("setting", "jax_enable_x64", "False", "True")
+    assert found[0].why == Why("only in B", changes=(wide,))
+    for size, one in zip((4, 6), found[1:], strict=True):
         shapes = (f"tensor<{size}x{size}xf{bits}>, tensor<f{bits}>" for bits in (32, 64))
-        assert "{} became {}".format(*shapes) in text
+        assert KeyChange("shapes", "", *shapes) in one.why.changes
 
 
 def test_a_module_of_the_first_run_alone_did_not_miss(runs, says):
@@ -127,8 +131,8 @@ def test_a_module_of_the_first_run_alone_did_not_miss(runs, says):
 
 def test_a_module_of_one_run_alone_is_listed(base):
     none = Requests((), Parts())
-    assert only(base, none).status == "only in A"
-    assert only(none, base).status == "only in B"
+    assert only(base, none).why.status == "only in A"
+    assert only(none, base).why.status == "only in B"
 
 
 def test_a_large_text_is_compared_in_little_time():
@@ -161,7 +165,7 @@ def test_a_setting_comes_first_and_the_lines_of_the_dearest_three(runs, says):
         runs(f"import jax\njax.config.update('jax_enable_x64', {wide})\n{four}")
         for wide in (False, True)
     )
-    dear = max(second.events, key=lambda event: event.compile_s).module
+    dear = max(second.events, key=lambda event: event.compile_ns).module
     said = says("explain", *files(first, second))
     _, setting, module, *rest = said.splitlines()
     assert setting == "Set otherwise in the second run: jax_enable_x64 was False, is True."
@@ -173,46 +177,67 @@ def test_a_setting_comes_first_and_the_lines_of_the_dearest_three(runs, says):
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "said"),
+    ("first", "second", "why", "text"),
     [
-        ({}, {"outcome": "failed", "detail": "lost"}, "; the request failed: lost"),
-        ({}, {"read_error": "torn"}, "the entry could not be read: torn"),
-        ({"outcome": "failed", "detail": "no memory"}, {}, "failed and left no entry: no memory"),
         (
-            {"outcome": "unwritten", "reason": "too quick", "detail": "1 s"},
             {},
-            "; the first run wrote no entry: too quick (1 s).",
+            {"outcome": "failed", "detail": "lost"},
+            Why("same key", "failed", "b", "lost"),
+            "; the request failed: lost",
         ),
-        ({"directory": "/a"}, {"directory": "/b"}, "; the runs used two directories, /a and /b."),
+        (
+            {},
+            {"read_error": "torn"},
+            Why("same key", "unreadable", detail="torn"),
+            "; the entry could not be read: torn",
+        ),
+        (
+            {"outcome": "failed", "detail": "no memory"},
+            {},
+            Why("same key", "failed", "a", "no memory"),
+            "; the first run's request failed and left no entry: no memory",
+        ),
+        (
+            {"outcome": "unwritten", "reason": BELOW_TIME, "limit": 1.0},
+            {},
+            Why("same key", "not written", "a", BELOW_TIME, 1.0),
+            "; the first run wrote no entry: below the time threshold "
+            "(jax_persistent_cache_min_compile_time_secs, 1.0 s).",
+        ),
+        (
+            {"directory": "/a"},
+            {"directory": "/b"},
+            Why("same key", "two directories", before="/a", after="/b"),
+            "; the runs used two directories, /a and /b.",
+        ),
         (
             {"at_s": 2.0},
             {"at_s": 1.0},
-            "; the second ledger is the older one, so nothing was there yet.",
+            Why("same key", "older"),
+            "; the second recording is the older one, so nothing was there yet.",
         ),
     ],
 )
-def test_what_became_of_a_request_with_an_equal_key_is_said(base, first, second, said):
+def test_what_became_of_a_request_with_an_equal_key(base, first, second, why, text):
     written = replace(base.events[0], outcome="written")
     a, b = (replace(written, **changed) for changed in (first, second))
     found = only(Requests((a,), base.parts), Requests((b,), base.parts))
-    assert found.verdict.startswith("The key is equal")
-    assert found.verdict.endswith(said)
+    assert found.why == why
+    assert words.verdict(why) == f"The key is equal{text}"
 
 
 def test_of_an_upgrade_which_changes_other_parts_jaxlib_alone_is_named(base):
     event = base.events[0]
-    parts = [replace(one, sha256=one.sha256[::-1]) for one in event.components]
+    parts = [one._replace(sha256=one.sha256[::-1]) for one in event.components]
     other = replace(event, key="other", components=tuple(parts))
     found = only(Requests((event,), base.parts), Requests((other,), base.parts))
-    assert [one.component for one in found.differences] == ["jaxlib"]
+    assert [one.part for one in found.differences] == [JAXLIB]
 
 
 def test_a_sharding_that_is_asked_for_inside_is_named():
     line = "%1 = sdy.sharding_constraint %0 <@mesh, [{}, {}]> : tensor<4x4xf32>"
     there, gone = (f"{before}return" for before in (f"{line}\n", ""))
-    assert key_parts.program_causes(there, gone) == (
-        "the sharding of a value inside (with_sharding_constraint)",
-    )
+    assert key_parts.program_changes(there, gone) == (KeyChange("constraint"),)
 
 
 NUMBER, OTHER = "139945885473360", "140392025602704"
@@ -227,12 +252,11 @@ NUMBER, OTHER = "139945885473360", "140392025602704"
     ],
 )
 def test_a_python_id_in_the_program_is_named_with_both_values(line):
-    (cause,) = key_parts.program_causes(line.format(NUMBER), line.format(OTHER))
-    assert cause.startswith("a Python id or an address in the program, ")
-    assert (NUMBER in cause, OTHER in cause) == (True, True)
+    changes = key_parts.program_changes(line.format(NUMBER), line.format(OTHER))
+    assert changes == (KeyChange("python id", "", NUMBER, OTHER),)
     constant = "%cst = stablehlo.constant dense<{}> : tensor<ui64>"
-    (cause,) = key_parts.program_causes(constant.format(NUMBER), constant.format(OTHER))
-    assert cause == "a constant's value"
+    changes = key_parts.program_changes(constant.format(NUMBER), constant.format(OTHER))
+    assert changes == (KeyChange("constant"),)
 
 
 def devices(**changed):
@@ -241,16 +265,16 @@ def devices(**changed):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "expected"),
     [
-        ({"process": 1}, ("another process of the run, 0 became 1",)),
-        ({"processes": 2}, ("the processes of the run, 1 became 2",)),
+        ({"process": 1}, (KeyChange("process", "", "0", "1"),)),
+        ({"processes": 2}, (KeyChange("processes", "", "1", "2"),)),
         ({"processes": 0}, ()),
-        ({"devices": 4}, ("the devices of all processes, 1 became 4",)),
+        ({"devices": 4}, (KeyChange("all devices", "", "1", "4"),)),
     ],
 )
-def test_devices_that_differ_are_named(changed, said):
-    assert key_parts.accelerator_changes(devices(), devices(**changed)) == said
+def test_devices_that_differ_are_named(changed, expected):
+    assert key_parts.accelerator_changes(devices(), devices(**changed)) == expected
 
 
 def test_of_features_of_a_processor_that_differ_eight_are_named(monkeypatch):
@@ -259,17 +283,15 @@ def test_of_features_of_a_processor_that_differ_eight_are_named(monkeypatch):
         for features in ((), (f"f{one}" for one in range(9)))
     ]
     monkeypatch.setattr(key_parts.Accelerator, "read", lambda text: kept[int(text)])
-    (said,) = key_parts.accelerator_changes("0", "1")
-    assert said.endswith("f6, f7 and 1 more")
+    (change,) = key_parts.accelerator_changes("0", "1")
+    assert words.change_text(change).endswith("with f0, f1, f2, f3, f4, f5, f6, f7 and 1 more")
 
 
 def test_compile_options_that_differ_are_named_with_both_values():
     old = {"build.debug": "0", "build.optimization_level": "1", "list": "x" * 200}
     new = {"build.debug": "0", "build.optimization_level": "3", "list": "y" * 200, "more": "1"}
     found = key_parts.option_changes(json.dumps(old), json.dumps(new))
-    assert [(one.field, one.cause) for one in found] == [
-        ("optimization_level", "the level of optimization, 1 became 3"),
-        ("list", "list"),
-        ("more", "more, (not set) became 1"),
+    assert [words.change_text(one) for one in found] == [
+        *("the level of optimization, 1 became 3", "list", "more, (not set) became 1")
     ]
-    assert found[0].line == "build.optimization_level: 1 -> 3"
+    assert found[0] == KeyChange("option", "build.optimization_level", "1", "3")

@@ -48,7 +48,7 @@ def test_the_newest_run_is_held_against_the_last_good_one(runs, says):
     assert [found[one]["ledger"] for one in ("good", "newest")] == names(runs, "warm", "changed")
     [cause] = found["causes"]
     assert cause["modules"] == ["jit_step"]
-    assert "constant" in cause["verdict"]
+    assert [one["kind"] for one in cause["why"]["changes"]] == ["constant"]
     rows = {row["module"]: row for row in found["modules"]}
     assert list(rows) == ["jit_step", "jit_other"]
     assert (rows["jit_step"]["hits"], rows["jit_other"]["hits"]) == (0, 1)
@@ -56,8 +56,8 @@ def test_the_newest_run_is_held_against_the_last_good_one(runs, says):
         {event.module: event for event in read(book).events}
         for book in names(runs, "cold", "changed")
     )
-    spared_s, lost_s = cold["jit_other"].compile_s, changed["jit_step"].compile_s
-    saved_s = spared_s - changed["jit_other"].load_s
+    spared_s, lost_s = cold["jit_other"].compile_ns / 1e9, changed["jit_step"].compile_ns / 1e9
+    saved_s = spared_s - changed["jit_other"].load_ns / 1e9
     assert rows["jit_other"]["saved_s"] == pytest.approx(saved_s)
     rate = pytest.approx(spared_s / (spared_s + lost_s))
     assert found["hit_rate_by_seconds"] == [rate, rate]
@@ -71,11 +71,11 @@ def test_a_compile_counts_once_for_what_its_key_takes(runs, tmp_path, says):
         [event for event in read(book).events if event.module == "jit_step"]
         for book in names(runs, "cold", "warm")
     )
-    slower = replace(cold, compile_s=cold.compile_s + 2)
+    slower = replace(cold, compile_ns=cold.compile_ns + 2 * 10**9)
     for name, events in (("earlier", [cold]), ("newest", [slower, warm])):
         (tmp_path / name).write_bytes(b"".join(map(encoded, events)))
     found = json.loads(says("ledger", "--format=json", tmp_path / "earlier", tmp_path / "newest"))
-    saved_s = cold.compile_s + 1 - warm.load_s
+    saved_s = 1 + (cold.compile_ns - warm.load_ns) / 1e9
     assert found["newest"]["saved_s"] == pytest.approx(saved_s)
     assert found["modules"][0]["saved_s"] == pytest.approx(saved_s)
 
@@ -97,10 +97,10 @@ def test_wrong_ledgers_are_one_line(runs, tmp_path, says):
     says("ledger", one, one, code=2, said="given twice")
     says("ledger", one, "--fail-under", 90, code=2, said="options come before the files")
     words = "-o", tmp_path / "new", "--fail-under", 90, "--", "-c", "pass"
-    says("ledger", *words, code=2, said="are for ledgers")
+    says("ledger", *words, code=2, said="are for recordings")
     for name, code, said in (
         ("missing", 2, "cannot be read"),
-        ("text", 4, "is no ledger"),
+        ("text", 4, "is no recording"),
         ("empty", 4, "No compile request"),
     ):
         says("ledger", tmp_path / name, code=code, said=said)

@@ -8,9 +8,11 @@ import sys
 import pytest
 
 from harness.cache.explain import explain_runs
-from harness.cache.ledger import Overridden, later_directory, read, summarize
-from harness.cli.cache.ledger_page import lines_of
-from harness.watch import ledger_events as reasons
+from harness.cache.ledger import later_directory, read, summarize
+from harness.output.explain import verdict
+from harness.output.ledger import problem_lines, rate_lines
+from harness.watch import events as reasons
+from harness.watch.events import Overridden
 from tests import forks
 from tests.cache.causes import UNDER_A_LEDGER, Runs
 from tests.cache.filled import environment
@@ -67,7 +69,7 @@ def test_a_variable_that_has_no_effect_is_recorded_with_both_values(
     assert event.overridden == (expected,)
     if event.limit is not None:
         assert event.limit == float(expected.value)
-    (line,) = (one for one in lines_of(summarize([event])) if "has no effect" in one)
+    (line,) = (one for one in problem_lines(summarize([event])) if "has no effect" in one)
     assert f"{expected.name.upper()}={expected.variable} has no effect" in line
     assert expected.value in line
 
@@ -88,7 +90,8 @@ def test_a_directory_that_is_set_after_import_is_named(runs):
     assert event.reason == reasons.NO_DIRECTORY
     assert event.overridden[0].name == "jax_compilation_cache_dir"
     (one,) = explain_runs(runs(COMPILE + "jax.jit(f)(x)\n"), runs(program))
-    assert "JAX_COMPILATION_CACHE_DIR=" in one.verdict
+    assert (one.why.reason, one.why.run) == ("no effect", "b")
+    assert "JAX_COMPILATION_CACHE_DIR=" in verdict(one.why)
 
 
 LATE = {
@@ -118,7 +121,7 @@ def test_a_cache_that_is_switched_on_too_late_is_not_called_unable(runs):
         "set('enable_compilation_cache', True)\njax.jit(g)(x)\n",
     )
     assert (first.reason, second.reason) == (reasons.DISABLED, reasons.DISABLED)
-    assert "first compile" in second.detail
+    assert second.detail == reasons.OFF_AT_FIRST_USE
 
 
 def test_a_directory_that_is_set_late_is_told_of_the_requests_before(runs, tmp_path):
@@ -130,22 +133,23 @@ def test_a_directory_that_is_set_late_is_told_of_the_requests_before(runs, tmp_p
     assert [later_directory(one, [first, second]) for one in (first, second)] == [str(tmp_path), ""]
     assert summarize([first, second]).before_directory == 1
     book = runs(COMPILE + program)
-    verdict = {
-        one.module: one.verdict for one in explain_runs(runs(COMPILE + "jax.jit(f)(x)"), book)
-    }
-    assert f"later, to {tmp_path}" in verdict["jit_f"]
+    why = {one.module: one.why for one in explain_runs(runs(COMPILE + "jax.jit(f)(x)"), book)}
+    assert (why["jit_f"].reason, why["jit_f"].detail) == ("set later", str(tmp_path))
 
 
 PLACES = {
-    "relative": ("os.chdir({place!r}); set('compilation_cache_dir', './c')", "is relative"),
+    "relative": ("os.chdir({place!r}); set('compilation_cache_dir', './c')", "relative directory"),
     "home of each": ("set('compilation_cache_dir', {place!r} + '/c')", "two directories"),
-    "changed folder": ("set('compilation_cache_dir', 'c'); os.chdir({place!r})", "is relative"),
+    "changed folder": (
+        "set('compilation_cache_dir', 'c'); os.chdir({place!r})",
+        "relative directory",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", ["relative", *map(nightly, ("home of each", "changed folder"))])
 def test_two_working_directories_are_two_directories(runs, tmp_path, name):
-    change, text = PLACES[name]
+    change, reason = PLACES[name]
     change += "; set('persistent_cache_enable_xla_caches', 'none')"  # in the key of jax 0.10.2
     books = []
     for place in ("one", "two"):
@@ -154,9 +158,8 @@ def test_two_working_directories_are_two_directories(runs, tmp_path, name):
         books.append(runs(f"{COMPILE}{change.format(place=str(folder))}\njax.jit(f)(x)\n"))
         assert {event.directory for event in books[-1].events} == {str(folder / "c")}
     (one,) = explain_runs(*books)
-    assert (one.status, text in one.verdict) == ("same key, no hit", True)
-    assert "/one/c" in one.verdict
-    assert "/two/c" in one.verdict
+    assert (one.why.status, one.why.reason) == ("same key", reason)
+    assert [one.why.before, one.why.after] == [str(tmp_path / at / "c") for at in ("one", "two")]
 
 
 @pytest.mark.parametrize("cap", ["-1", *map(nightly, ["10000000"])])
@@ -180,13 +183,13 @@ def test_checking_contents_is_why_an_entry_that_is_there_is_not_used(tmp_path, c
     assert [book.events[0].reason for book in books[1:]] == [reasons.CHECKED] * 2
     for pair in itertools.pairwise(books):
         (one,) = explain_runs(*pair)
-        assert "jax_compilation_cache_check_contents" in one.verdict
+        assert (one.why.status, one.why.reason) == ("same key", "checked")
 
 
 def test_where_all_compiles_hit_what_no_cache_saves_is_named(runs):
     runs(COMPILE + "jax.jit(f)(x)\n", cache="warm")
     warm = runs(COMPILE + "jax.jit(f)(x)\n", cache="warm")
     assert summarize(warm.events).by_count.value == 1.0
-    assert any("trace and lower" in line for line in lines_of(summarize(warm.events)))
+    assert any("trace and lower" in line for line in rate_lines(summarize(warm.events)))
     partly = runs(COMPILE + "jax.jit(f)(x)\njax.jit(g)(x)\n", cache="warm")
-    assert not any("trace and lower" in line for line in lines_of(summarize(partly.events)))
+    assert not any("trace and lower" in line for line in rate_lines(summarize(partly.events)))

@@ -30,7 +30,7 @@ from harness.records.store import Store
 from harness.verdicts import error_rates
 from harness.verdicts.aa import rates as stored_rates
 from harness.verdicts.live import comparison as live
-from harness.watch import events, ledger_events, programs
+from harness.watch import events, parts, programs
 from tests.frame.trees import failed, record
 from tests.profiles import logs
 
@@ -190,10 +190,10 @@ def _ledger(folder: Path) -> Path:
         for event in ledger.read(WATCHED / "ledger.jsonl").events:
             for number in range(3):
                 about = {"at_s": event.at_s + number, "pid": number}
-                book.requested(dataclasses.replace(event, schema=ledger_events.SCHEMA, **about))
-    parts = ledger_events.parts_of(path)
-    parts.put("aa", "--xla_flag=1 " * 50)
-    parts.put("bb", "module @jit_loss {}\n" * 50)
+                book.requested(dataclasses.replace(event, **about))
+    stored = parts.parts_of(path)
+    stored.put("aa", "--xla_flag=1 " * 50)
+    stored.put("bb", "module @jit_loss {}\n" * 50)
     shutil.copy(path, folder / "other.jsonl")
     return path
 
@@ -207,7 +207,7 @@ def _read_ledger(path: Path) -> Values:
 
 
 def _read_part(path: Path) -> Values:
-    text = ledger_events.parts_of(path.parent.with_suffix("")).get("bb")
+    text = parts.parts_of(path.parent.with_suffix("")).get("bb")
     _warn("it is not there" if text is None else "")
     return {} if text is None else {"text": text}
 

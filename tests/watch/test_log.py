@@ -21,6 +21,7 @@ from harness.errors import ProfileError, UsageError
 from harness.profiles.figures import damage
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
+from harness.watch.events import SCHEMA
 from harness.watch.log_file import is_sealed, sealed
 from harness.watch.writer import Writer, encoded
 from tests.watch.recorded import STARTED, function, only, opened, written
@@ -256,9 +257,10 @@ def test_a_line_of_no_known_event_or_of_what_no_table_can_hold_is_broken_alone(t
 
 @pytest.mark.parametrize("more", [b"", b',"added":1'])
 def test_a_newer_release_s_log_is_one_clear_error(tmp_path, more):
-    line = msgspec.json.encode({"event": "started", **msgspec.to_builtins(STARTED), "schema": 3})
+    newer = {**msgspec.to_builtins(STARTED), "schema": SCHEMA + 1}
+    line = msgspec.json.encode({"event": "started", **newer})
     (tmp_path / "h-1-0.jsonl").write_bytes(sealed(line.replace(b',"cwd":"/"', more)))
-    with pytest.raises(ProfileError, match="written by a newer jax-harness: its format is 3"):
+    with pytest.raises(ProfileError, match=f"newer jax-harness: its format is {SCHEMA + 1}"):
         list(read_folder(tmp_path))
 
 
@@ -327,19 +329,35 @@ def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):
 DATA = Path(__file__).parent / "data"
 
 
-@pytest.mark.parametrize(
-    ("file", "lines"),
-    [
-        ("profile.jsonl", lambda path: read_file(path).lines),
-        ("ledger.jsonl", lambda path: ledger.read(path).events),
-    ],
-)
-def test_every_line_of_an_earlier_release_is_read_and_written_alike(file, lines, tmp_path):
+@pytest.mark.parametrize("schema", [1, 2])
+def test_every_request_in_a_ledger_of_before_is_read_in_nanoseconds(schema, tmp_path):
+    earlier = [json.loads(line) for line in (DATA / "ledger.jsonl").read_bytes().splitlines()]
+    lines = [json.dumps({**one, "schema": schema}).encode() for one in earlier]
+    lines = [sealed(line) if schema == 2 else line for line in lines]
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:-9])
+    book = ledger.read(path)
+    assert (len(book.events), book.broken_lines) == (len(earlier), 1)
+    for before, request in zip(earlier, book.events, strict=True):
+        for name in ("pid", "host", "module", "outcome", "key", "reason", "directory", "at_s"):
+            assert getattr(request, name) == before.get(name, ""), name
+        for name in ("request", "compile", "load", "write", "key"):
+            seconds = before.get(f"{name}_s") or 0.0
+            assert getattr(request, f"{name}_ns") == round(1e9 * seconds)
+        names = [component["name"] for component in before.get("components", ())]
+        assert [component.name for component in request.components] == names
+    new = tmp_path / "new.jsonl"
+    new.write_bytes(b"".join(map(encoded, book.events)))
+    assert ledger.read(new).events == book.events
+
+
+def test_every_line_of_an_earlier_release_is_read_and_written_alike(tmp_path):
+    file = "profile.jsonl"
     earlier = [json.loads(line) for line in (DATA / file).read_bytes().splitlines()]
-    found = lines(DATA / file)
+    found = read_file(DATA / file).lines
     written = [encoded(line) for line in found]
     (tmp_path / file).write_bytes(b"".join(written))
-    assert lines(tmp_path / file) == found
+    assert read_file(tmp_path / file).lines == found
     for before, line in zip(earlier, written, strict=True):
         assert is_sealed(line.rstrip())
         now = json.loads(line)

@@ -19,7 +19,8 @@ from typing import Any
 
 import pandas as pd
 
-from harness.cache.ledger import Event, read, summarize
+from harness.cache.ledger import read, summarize
+from harness.watch.events import Request
 from tests import forks
 from tools.performance.command import options
 
@@ -93,9 +94,9 @@ def compare(depth: int, width: int, processes: int, folder: str) -> dict[str, An
     }
 
 
-def _spent(clock: dict[str, float], events: tuple[Event, ...]) -> dict[str, float]:
+def _spent(clock: dict[str, float], events: tuple[Request, ...]) -> dict[str, float]:
     """Return the seconds by the program's clock, without writes and what the ledger took."""
-    beside = {event.module: (event.write_s or 0.0) + event.own_s for event in events}
+    beside = {event.module: (event.write_ns + event.own_ns) / 1e9 for event in events}
     return {name: seconds - beside[f"jit_{name}"] for name, seconds in clock.items()}
 
 

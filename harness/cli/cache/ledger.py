@@ -1,4 +1,4 @@
-"""`harness cache ledger`: run a program under a ledger, or show the ledgers of runs."""
+"""`harness cache ledger`: record what the cache does for a program, or show recordings of it."""
 
 from __future__ import annotations
 
@@ -7,34 +7,52 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
+import click
 from click.exceptions import Exit
 
 from harness.cache import ledger as ledgers
-from harness.cache.ledger import Event, Requests
+from harness.cache.ledger import Requests
 from harness.cache.runs import compare_runs
 from harness.cli import options
 from harness.cli.cache import ledger_page
+from harness.cli.lazy import Command
 from harness.cli.options import Argument, Option, OutputFormat
 from harness.cli.output import Format, Output, check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
+from harness.output.ledger import NO_REQUEST, rate_line
 from harness.records.files import replaced
 from harness.records.units import counted
 from harness.watch import programs
+from harness.watch.events import Request
+from harness.watch.temporary import temporary_folder
+
+
+class _AfterDashes(Command):
+    """A command that runs what stands behind `--`, and reads files that do not."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether there is a `--` before any other word than an option."""
+        ctx.meta[_RUNS] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+_RUNS = "harness.cache.ledger.runs"
 
 
 @options.command(
+    _AfterDashes,
     context_settings={"allow_interspersed_args": False},
     words=Argument(
-        metavar="FILE... | PROGRAM [ARG]...",
-        help="Ledgers, a run each: a file, or a folder with a file per process. Or, with -o, a "
-        "program to run under one: a command, a .py file, -m MODULE or -c CODE, after --.",
+        metavar="FILE... | -- PROGRAM [ARG]...",
+        help="Recordings, a run each: a file, a folder with a file per process, or a profile. Or "
+        "a program to run: a command, a .py file, -m MODULE or -c CODE, after --.",
     ),
     output=Option(
         "--output",
         "-o",
         metavar="FILE",
-        help="Run, and append each request here, or to a file of its own in a folder.",
+        help="Append each request of the program here, or to a file of its own in a folder.",
     ),
     variables=Option(
         help="Print what a shell is to export, so that all that runs below it is recorded "
@@ -59,15 +77,16 @@ def ledger(
     r"""Record what the persistent cache does for a program, or show it over runs and hosts.
 
     \b
+      harness cache ledger -- python train.py --steps 10
       harness cache ledger -o run.jsonl -- python train.py --steps 10
       harness cache ledger run.jsonl
       harness cache ledger --fail-under 90 monday.jsonl tuesday.jsonl
 
     The program runs unchanged, with its own input, output and exit code; every Python that it
-    starts and that inherits PYTHONPATH is followed. Of several ledgers the newest is shown, beside
-    the last earlier one that compiled for fewer seconds.
+    starts and that inherits PYTHONPATH is followed. Of several recordings the newest is shown,
+    beside the last earlier one that compiled for fewer seconds.
 
-    Exit codes: the program's own; of ledgers 0, 1 below --fail-under, 4 no compile request.
+    Exit codes: the program's own; of recordings 0, 1 below --fail-under, 4 no compile request.
     """
     if frame is not None:  # before the program runs
         if frame.suffix not in (".csv", ".parquet"):
@@ -75,34 +94,41 @@ def ledger(
         if frame.suffix == ".parquet":
             parquet(f"--frame {frame}: Parquet")
         check_writable("--frame", frame)
+    runs_program = output is not None or bool(click.get_current_context().meta.get(_RUNS))
     if variables:
         _print_variables(words, output)
-    elif output is None:
+    elif not runs_program:
         _show(words, frame, fail_under, format_)
     elif fail_under is not None or format_ is not Format.table:
         raise UsageError(
-            "--fail-under and --format are for ledgers, and -o runs a program: run it first, then "
-            f"`harness cache ledger --fail-under 90 {output}`."
+            "--fail-under and --format are for recordings, and this runs a program: run it with "
+            f"-o first, then `harness cache ledger --fail-under 90 {output or 'FILE'}`."
         )
+    elif output is None:
+        with temporary_folder() as folder:
+            _record(words, Path(folder, "requests.jsonl"), frame, shlex.join(words))
     else:
-        _record(words, output, frame)
+        _record(words, output, frame, str(output))
 
 
-def _record(words: list[str], output: Path, frame: Path | None) -> None:
+def _record(words: list[str], output: Path, frame: Path | None, name: str) -> None:
     before = ledgers.read(output).events if output.exists() else ()
     code = programs.run_with_ledger(words, output)
     run = ledgers.read(output)
     events = run.events[len(before) :]
     _print_broken([run])
-    if name := programs.signal_of(code):
-        notes.print(f"The program was ended by {name}.", markup=False)
+    if signal := programs.signal_of(code):
+        notes.print(f"The program was ended by {signal}.", markup=False)
+    runs = {name: Requests(events, run.parts)}
     if before:
         held = counted(len(before), "request")
         notes.print(f"{output} held {held} before; these are added to it.")
-    if events:
-        print_page(ledger_page.lines_of(ledgers.summarize(events, before)), notes)
+        runs[f"{name}, before"] = Requests(before, run.parts)
+    found = compare_runs(runs) if events else None
+    if found is not None:
+        print_page(ledger_page.page(found), notes)
     else:
-        _print_nothing([output])
+        _print_nothing([name])
     _write_frame(frame, events, before)
     raise Exit(code)
 
@@ -111,17 +137,17 @@ def _show(words: list[str], frame: Path | None, fail_under: float | None, format
     if late := [word for word in words if word.startswith("-")]:
         raise UsageError(f"{late[0]} came after a file name: options come before the files.")
     if twice := next((word for word in words if words.count(word) > 1), ""):
-        raise UsageError(f"The ledger {twice} was given twice: each is a run of its own.")
+        raise UsageError(f"The recording {twice} was given twice: each is a run of its own.")
     paths = [Path(word) for word in words]
     runs = {str(path): ledgers.read(path) for path in paths}
     _print_broken(runs.values())
     found = compare_runs(runs)
     if found is None:
-        _print_nothing(paths)
+        _print_nothing(words)
     else:
         parts = list(ledger_page.page(found))
         if fail_under is not None:
-            parts.append(ledger_page.rate_line(found, fail_under))
+            parts.append(rate_line(found, fail_under))
         Output(format_).show(parts, found.modules, ledger_page.document(found))
     _write_frame(frame, [event for run in runs.values() for event in run.events])
     if found is None:
@@ -137,12 +163,14 @@ def _print_broken(runs: Iterable[Requests]) -> None:
         )
 
 
-def _print_nothing(paths: Iterable[Path]) -> None:
-    text = f"No compile request is in {', '.join(map(str, paths))}: {ledgers.NO_REQUEST}"
+def _print_nothing(names: Iterable[str]) -> None:
+    text = f"No compile request is in {', '.join(names)}: {NO_REQUEST}"
     print_page([text], notes)
 
 
-def _write_frame(place: Path | None, events: Iterable[Event], lent: Iterable[Event] = ()) -> None:
+def _write_frame(
+    place: Path | None, events: Iterable[Request], lent: Iterable[Request] = ()
+) -> None:
     if place is None:
         return
     rows = ledgers.frame(events, lent)

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.cache.saved import cold_seconds, saved_s
 from harness.profiles.answer.findings import Finding, findings
 from harness.profiles.causes.cause import UNSURE
 from harness.profiles.causes.registry import BLAMELESS
 from harness.profiles.figures import (
-    cold_seconds,
     damage,
     function_key,
     requests_of,
-    saved_s,
     unexplained,
 )
 from harness.profiles.model import Built, count_of
@@ -27,7 +26,7 @@ from harness.profiles.names import shortened
 from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals
 from harness.records.units import counted, seconds_text, share_text
-from harness.watch import ledger_events as ledger
+from harness.watch import events
 from harness.watch.events import Import, Request
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ _USUAL_THRESHOLD_S = 1.0
 """JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
 kept."""
 
-_OFF = (ledger.NO_DIRECTORY, ledger.DISABLED)
+_OFF = (events.NO_DIRECTORY, events.DISABLED)
 """Why nothing was written where the persistent cache was not in use."""
 
 
@@ -338,7 +337,7 @@ def _cache(profile: Recorded) -> Iterator[str]:
     hits = by_outcome["hit"]
     text = f"Persistent cache: {len(hits):,} of {counted(count, 'request')} hit"
     if hits:
-        cold = cold_seconds(profile)
+        cold = cold_seconds(requests_of(profile.builds))
         saved = [seconds for hit in hits if (seconds := saved_s(hit, cold)) is not None]
         text += f" in {seconds_text(sum(hit.request_ns for hit in hits) / 1e9)}"
         if saved:
@@ -349,11 +348,9 @@ def _cache(profile: Recorded) -> Iterator[str]:
             text += " (compiled in an earlier run, so what that saved is not known)"
     if written := by_outcome["written"]:
         text += f"; {len(written):,} written"
-    slow = [one for one in by_outcome["unwritten"] if one.reason == ledger.BELOW_TIME]
+    slow = [one for one in by_outcome["unwritten"] if one.reason == events.BELOW_TIME]
     if unwritten := Counter(request.reason for request in by_outcome["unwritten"]):
-        reasons = ", ".join(
-            f"{times:,} {ledger.reason_text(reason)}" for reason, times in unwritten.most_common()
-        )
+        reasons = ", ".join(f"{times:,} {reason}" for reason, times in unwritten.most_common())
         text += f"; not written: {reasons}"
     yield f"{text}{f'; {failed} failed' if failed else ''}."
     if slow_s := sum(request.compile_ns for request in slow) / 1e9:
@@ -365,7 +362,7 @@ def _cache(profile: Recorded) -> Iterator[str]:
 
 def _would_save(requests: Sequence[Request]) -> str:
     """Return what the persistent cache would save of requests that found none in use."""
-    if any(request.reason == ledger.DISABLED for request in requests):
+    if any(request.reason == events.DISABLED for request in requests):
         return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
     compile_s = [request.compile_ns / 1e9 for request in requests]
     every = seconds_text(sum(compile_s))

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from harness.cache.saved import cold_seconds, saved_s
 from harness.profiles.causes.cause import Cause
-from harness.profiles.figures import cold_seconds, saved_s
+from harness.profiles.figures import requests_of
 from harness.profiles.names import Names
 from harness.profiles.pieces import OTHER, STAGES
 
@@ -67,7 +68,7 @@ def _columns(profile: Recorded) -> dict[str, list[Any]]:
     rows = (*profile.builds, *profile.unfinished)
     lines = [one.line for one in rows]
     causes = [Cause("") if one.going_on else profile.cause_of(one) for one in rows]
-    cold, begin_ns = cold_seconds(profile), profile.begin_ns
+    cold, begin_ns = cold_seconds(requests_of(profile.builds)), profile.begin_ns
     stages = {
         f"{stage}_s": [one.stage_ns(stage) / 1e9 for one in rows] for stage in (*STAGES, OTHER)
     }

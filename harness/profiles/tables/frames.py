@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from harness.cache.saved import cold_seconds, saved_s
 from harness.errors import UsageError
 from harness.profiles.causes.registry import BLAMELESS
-from harness.profiles.figures import cold_seconds, groups, requests_of, saved_s
+from harness.profiles.figures import groups, requests_of
 from harness.profiles.model import call_site_of
 from harness.profiles.names import line_text
 from harness.profiles.pieces import written_ns
@@ -116,7 +117,7 @@ def eager(profile: Recorded) -> pd.DataFrame:
 
 def cache(profile: Recorded) -> pd.DataFrame:
     """Return a row per outcome of compile requests and reason; the most frequent first."""
-    cold = cold_seconds(profile)
+    cold = cold_seconds(requests_of(profile.builds))
     asked = list(requests_of(profile.builds))
     saved = [saved_s(request, cold) for request in asked]
     loads = [request.load_ns if request.outcome == "hit" else 0 for request in asked]
