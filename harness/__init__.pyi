@@ -13,8 +13,8 @@ from harness.frame.program_facts import program_facts as program_facts
 from harness.frame.programs import recompile_map as recompile_map
 from harness.frame.startup import cache_effectiveness as cache_effectiveness
 from harness.frame.startup import phases as phases
-from harness.profiles.budgets.budget import BudgetExceeded as BudgetExceeded
-from harness.profiles.budgets.budget import budget as budget
+from harness.report.profile.budget import BudgetExceeded as BudgetExceeded
+from harness.report.profile.budget import budget as budget
 from harness.report.profile.face import load_profile as load_profile
 from harness.report.profile.face import profile as profile
 from harness.verdicts.compare import compare as compare

@@ -28,6 +28,15 @@ _TRANSFORMATIONS = {
 """What JAX calls the functions that its transformations return."""
 
 
+FILTER_JIT = "equinox.filter_jit"
+"""A wrapper that makes static what is no array."""
+
+
+def wrappers(function: Function) -> tuple[str, ...]:
+    """Return what is between a function and `jax.jit`, the outermost first."""
+    return tuple(function.through.split(", "))
+
+
 def package_of(file: str) -> str:
     """Return the installed package that a file belongs to: `equinox`; empty for none."""
     inside = _PACKAGES.fullmatch(file)

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from _pytest.outcomes import Failed
 
+import harness
 from harness.errors import HarnessError, UsageError
-from harness.profiles.budgets.budget import Budget, BudgetExceeded
 from harness.profiles.budgets.limits import NAMES, unknown
 
 OPTION = "jax_profile"
@@ -35,11 +35,11 @@ HELP = (
 )
 
 
-class OverBudget(BudgetExceeded, Failed):
+class OverBudget(harness.BudgetExceeded, Failed):
     """A test built more than it may: shown by its text alone, its traceback is the harness's."""
 
     def __init__(self, text: str, over: Any = ()) -> None:
-        BudgetExceeded.__init__(self, text, over)
+        harness.BudgetExceeded.__init__(self, text, over)
         self.msg = text
         self.pytrace = False
 
@@ -101,6 +101,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
             except BaseException as error:
                 raised = error
                 raise
+    except harness.BudgetExceeded as error:
+        if error is raised:
+            raise
+        raise OverBudget(str(error), error.over) from None
     except HarnessError as error:  # a mark that is not understood, a JAX that is not known
         if error is raised:
             raise
@@ -108,7 +112,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     pytest.fail(wrong, pytrace=False)
 
 
-def budgets_of(item: pytest.Item) -> list[Budget]:
+def budgets_of(item: pytest.Item) -> list[contextlib.AbstractContextManager[Any]]:
     """Return the budgets of a test: one for each choice of functions.
 
     Raises:
@@ -141,10 +145,9 @@ def budgets_of(item: pytest.Item) -> list[Budget]:
     ]
 
 
-def _made(source: Mapping[str, Any], where: str) -> Budget:
-    limits = {name: source[name] for name in NAMES if name in source}
-    options = {name: source[name] for name in OPTIONS if name in source}
-    return Budget(limits, where, exceeded=OverBudget, **options)
+def _made(source: Mapping[str, Any], where: str) -> contextlib.AbstractContextManager[Any]:
+    given = {name: source[name] for name in (*NAMES, *OPTIONS) if name in source}
+    return harness.budget(**given, where=where)
 
 
 def _settings(config: pytest.Config) -> dict[str, Any]:

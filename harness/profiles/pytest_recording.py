@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
+import harness
 from harness.errors import HarnessError, UsageError
-from harness.profiles.answer.summary import summary
-from harness.profiles.recorded import read
 from harness.watch import session
 from harness.watch.events import Run
 from harness.watch.programs import new_folder, write_run
@@ -91,7 +90,7 @@ class PytestRecording:
             width = min(terminalreporter.config.get_terminal_writer().fullwidth, 120)
             # Behind it are the folder's name, and pytest's last line.
             lines = shutil.get_terminal_size().lines - 3 if sys.stdout.isatty() else None
-            for line in summary(read(self.folder), width, lines):
+            for line in harness.load_profile(self.folder).summary(width, lines):
                 terminalreporter.write_line(line)
         except HarnessError as error:
             terminalreporter.write_line(str(error))

@@ -25,24 +25,24 @@ Nanoseconds = npt.NDArray[np.int64]
 SAMPLED = ("jax", "library", "program")
 """Where the program was outside builds, by whose code was innermost."""
 
-PARTS = {
-    "python": "from the start of the process until recording began",
-    "import": "`import jax`",
-    "backend": "JAX made its backends",
-    "trace": "Python functions became jaxprs",
-    "lower": "jaxprs became StableHLO",
-    "compile": "StableHLO became programs, in XLA",
-    "load": "programs came from the persistent cache",
-    "write": "programs were written to the persistent cache",
-    "other": "the rest of calls that built: arguments, dispatch, the first run until it returned",
-    "profile": "the profile's own cost",
-    "jax": "outside builds, in JAX: dispatch, waiting for results (sampled)",
-    "library": "outside builds, in libraries and Python's own modules (sampled)",
-    "program": "outside builds, in the program's own code (sampled)",
-    "end": "from the end of recording until the process was gone",
-    "unattributed": "nothing recorded says what it was",
-}
-"""The parts of a total, in the order in which they are shown, and what each one is."""
+PARTS = (
+    "python",
+    "import",
+    "backend",
+    "trace",
+    "lower",
+    "compile",
+    "load",
+    "write",
+    "other",
+    "profile",
+    "jax",
+    "library",
+    "program",
+    "end",
+    "unattributed",
+)
+"""The parts of a total, in the order in which they are shown."""
 
 _KINDS = ("import", "backend", *STAGES, OTHER)
 _NUMBER = {kind: number for number, kind in enumerate(_KINDS)}

@@ -6,42 +6,48 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.engine.child import Child
 from harness.errors import UsageError
-from harness.profiles.causes.cause import ChangeKind
-from harness.profiles.causes.registry import BLAMELESS, KINDS
-from harness.profiles.causes.words import FILTER_JIT
-from harness.profiles.figures import function_key, groups, requests_of
+from harness.profiles.causes.kinds import BLAMELESS, KINDS
+from harness.profiles.figures import BuildGroup, function_key, groups, requests_of
 from harness.profiles.model import Built, seconds_of
-from harness.profiles.names import Names
+from harness.profiles.names import FILTER_JIT, wrappers
 from harness.profiles.recorded import Recorded, read
 from harness.watch import programs, remedies
+from harness.watch.events import Function
 from harness.watch.session import SAMPLE_VARIABLE
 
-_CACHE = "the persistent cache, from the second run on"
-
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
-"""Begins the line of a traceback that says what was raised."""
+"""Begins the line of a traceback that has what was raised."""
 
 
 @dataclass(frozen=True)
 class AppliedRemedy:
     """What can be tried of a finding."""
 
-    name: str
-    """In words: `steps` of `relax` as a dynamic argument."""
-    function: tuple[str, str, int, str] | None
-    """Whose builds it is to leave out: its name, file, line, and what is around it; None: any."""
+    how: str
+    """`dynamic`, `strong` or `padded` as of :mod:`harness.watch.remedies`; or `cache`."""
+    function: Function | None
+    """Whose builds it is to leave out; None: any."""
+    arguments: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    """Of what is always given one."""
     told: Mapping[str, Any]
-    """What :mod:`harness.watch.remedies` is told; nothing of the persistent cache."""
+    """What :mod:`harness.watch.remedies` gets; nothing of the persistent cache."""
     predicted: int
     """Builds that it is to leave out."""
     predicted_s: float
-    """Their seconds: what the answer says that mending it saves at most."""
+    """Their seconds: what it saves at most, by the answer."""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it the same one in another run."""
+        own = function_key(self.function) if self.function else None
+        return self.how, own, self.arguments, self.dtypes
 
 
 @dataclass(frozen=True)
@@ -63,42 +69,59 @@ class Trial:
         return self.before_s - self.after_s
 
 
-def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[str]]:
-    """Return what can be tried without an edit of the program, the dearest first, and what not.
+class NotTried(NamedTuple):
+    """A cause whose remedy needs an edit; without a function the persistent cache, which is on."""
+
+    kind: str = ""
+    argument: str = ""
+    function: Function | None = None
+
+
+def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[NotTried]]:
+    """Return what can be tried without an edit of the program, the slowest first, and what not.
 
     The persistent cache comes last: what it saves, the others save in part.
     """
-    names = Names(built.function for built in profile.builds)
-    found: dict[str, AppliedRemedy] = {}
-    mended: dict[str, dict[tuple[str, int], Built]] = {}
+    applied: dict[tuple[object, ...], AppliedRemedy] = {}
+    left_out: dict[tuple[object, ...], dict[tuple[str, int], Built]] = {}
     left = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
-        kind = KINDS[group.cause.kind]
-        if group.cause.kind in BLAMELESS or not group.cause.remedy:
+        cause = group.cause
+        if cause.kind in BLAMELESS or not cause.remedy:
             continue
-        name = names.of(group.function)
-        key = function_key(group.function)
-        mine = group.function.file and group.function.through != FILTER_JIT  # jits its own
-        trial = kind.tried if isinstance(kind, ChangeKind) and mine else None
-        tried = trial(group.cause, _of_function(profile, key)) if trial else None
-        if tried is None:
-            argument = f"`{group.cause.argument}` of " if group.cause.argument else ""
-            left.append(f"{kind.name} of {argument}{name}")
+        one = _applied(profile, group)
+        if one is None:
+            left.append(NotTried(cause.kind, cause.argument, group.function))
             continue
-        told = {**tried.told, "file": group.function.file, "line": group.function.line}
-        builds = group.builds if tried.left_out is None else tried.left_out
-        words = tried.words.format(name=name)
-        several = mended.setdefault(words, {})
+        remedy, builds = one
+        several = left_out.setdefault(remedy.key, {})
         several.update((built.key, built) for built in builds)
         seconds = seconds_of(several.values())
-        found[words] = AppliedRemedy(words, key, told, len(several), seconds)
-    dearest = sorted(found.values(), key=lambda remedy: -remedy.predicted_s)
+        applied[remedy.key] = replace(remedy, predicted=len(several), predicted_s=seconds)
+    slowest = sorted(applied.values(), key=lambda remedy: -remedy.predicted_s)
     if any(request.outcome in ("hit", "written") for request in requests_of(profile.builds)):
-        left.append("the persistent cache, which the program has")
+        left.append(NotTried())
     elif compiled := sum(built.compiles for built in profile.builds):
         seconds = sum(built.stage_ns("compile") for built in profile.builds) / 1e9
-        dearest.append(AppliedRemedy(_CACHE, None, {}, compiled, seconds))
-    return dearest, left
+        slowest.append(AppliedRemedy("cache", None, (), (), {}, compiled, seconds))
+    return slowest, left
+
+
+def _applied(profile: Recorded, group: BuildGroup) -> tuple[AppliedRemedy, Sequence[Built]] | None:
+    """Return how the remedy of builds is applied, and the builds that it leaves out."""
+    function = group.function
+    mine = function.file and FILTER_JIT not in wrappers(function)  # that jits its own
+    trial = KINDS[group.cause.kind].tried if mine else None
+    tried = trial(group.cause, _of_function(profile, function_key(function))) if trial else None
+    if tried is None:
+        return None
+    leaves = tried.told.get("leaves", {})
+    arguments = tuple(leaves) or (tried.told["argument"],)
+    how = tried.told["how"]
+    dtypes = tuple(sorted(set(leaves.values()))) if how == "strong" else ()
+    told = {**tried.told, "file": function.file, "line": function.line}
+    builds = group.builds if tried.left_out is None else tried.left_out
+    return AppliedRemedy(how, function, arguments, dtypes, told, 0, 0.0), builds
 
 
 def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iterator[Trial]:
@@ -119,11 +142,11 @@ def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iter
             "This profile is of no command, which could run again. Record one with "
             "`harness profile -o FOLDER -- PROGRAM`."
         )
-    usual, said = _ran(profile, folder / "as-it-is", {})
+    usual, last = _ran(profile, folder / "as-it-is", {})
     if usual is None:
-        raise UsageError(f"The program fails as it is: {said}")
-    again = {remedy.name: remedy for remedy in of(usual)[0]}  # under the load of now
-    for number, remedy in enumerate((again.get(one.name, one) for one in tried), 1):
+        raise UsageError(f"The program fails as it is: {last}")
+    again = {remedy.key: remedy for remedy in of(usual)[0]}  # under the load of now
+    for number, remedy in enumerate((again.get(one.key, one) for one in tried), 1):
         variables = {remedies.VARIABLE: json.dumps([dict(remedy.told)])}
         if remedy.function is None:
             variables = {
@@ -131,10 +154,10 @@ def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iter
                 "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
             }
             _ran(profile, folder / "cold", variables)
-        changed, said = _ran(profile, folder / f"remedy-{number}", variables)
+        changed, last = _ran(profile, folder / f"remedy-{number}", variables)
         before = _counted(usual, remedy)
         if changed is None:
-            yield Trial(remedy, *before, failed=said)
+            yield Trial(remedy, *before, failed=last)
         else:
             yield Trial(remedy, *before, *_counted(changed, remedy))
 
@@ -142,7 +165,7 @@ def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iter
 def _counted(profile: Recorded, remedy: AppliedRemedy) -> tuple[int, float]:
     if remedy.function is None:
         return sum(built.compiles for built in profile.builds), seconds_of(profile.builds)
-    builds = _of_function(profile, remedy.function)
+    builds = _of_function(profile, function_key(remedy.function))
     return len(builds), seconds_of(builds)
 
 

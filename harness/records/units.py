@@ -74,9 +74,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else nouns + 's'}"
 
 
-def some(names: Sequence[str], most: int) -> str:
-    """Return names, the first of many: `a, b and 3 more`."""
-    more = len(names) - most
+def some(names: Sequence[str], most: int, number: int | None = None) -> str:
+    """Return names, the first of many: `a, b and 3 more`; `number` is how many there really are."""
+    more = (len(names) if number is None else number) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 

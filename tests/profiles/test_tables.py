@@ -16,9 +16,10 @@ from harness.cli.output import print_page
 from harness.cli.profile import app
 from harness.cli.profile import show as showing
 from harness.errors import ProfileError, UsageError
+from harness.output.profile_tables import listed
+from harness.profiles.causes.cause import Remedy
 from harness.profiles.tables import builds as build_rows
 from harness.profiles.tables.frames import TABLES
-from harness.profiles.tables.listing import listed
 from harness.watch import events
 from tests.profiles.logs import (
     MAIN,
@@ -55,7 +56,9 @@ LINES = [
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recorded") / "p"
-    return caused(profile_of(folder, [started(), *LINES]), argument="n", remedy="Do.")
+    return caused(
+        profile_of(folder, [started(), *LINES]), argument="n", remedy=Remedy("few values", "n")
+    )
 
 
 def held(row, **expected):
@@ -71,7 +74,13 @@ def test_every_table_has_its_rows(recorded):
     held(first, write_s=0.005, build_s=0.09, other_s=0.01, begin_s=0.2, saved_s=None)
     held(first, compiles=1, loads=0, outcome="written", code_bytes=100, temporary_bytes=7)
     held(hit, compiles=0, loads=1, load_s=0.03, saved_s=0.05)
-    held(hit, cause="static value", argument="n", remedy="Do.")
+    held(
+        hit,
+        cause="static value",
+        argument="n",
+        remedy="Let `n` take few values.",
+        remedy_id="JH023",
+    )
     loss, broadcast = tables["functions"]
     held(loss, function="loss", builds=2, again=1, first_call_s=0.1, visits=12, visit_s=0.25)
     held(loss, causes="first, static value", build_s=0.12)

@@ -72,10 +72,11 @@ def test_a_great_tree_keeps_its_largest_lines():
 
 
 def test_what_can_be_mended_stands_in_front_with_what_it_saves():
-    shape = ["shape", 5, 2.0, "f was built again", "Pad x."]
-    rows = [["first", 1, 9.0, "", ""], ["unexplained", 1, 8.0, "", ""], shape]
-    rows.append(["another program", 1, 7.0, "", ""])  # built again, and has no remedy
-    names = ["cause", "builds", "build_s", "sentence", "remedy"]
+    nothing = "", "", ""
+    shape = ["shape", 5, 2.0, "f was built again", "Pad x.", "JH050"]
+    rows = [["first", 1, 9.0, *nothing], ["unexplained", 1, 8.0, *nothing], shape]
+    rows.append(["another program", 1, 7.0, *nothing])  # built again, and has no remedy
+    names = ["cause", "builds", "build_s", "sentence", "remedy", "remedy_id"]
     frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
     made = causes.content(frame)
     data = made.tables[0].data
@@ -83,7 +84,7 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     assert data["saves_s"].iloc[0] == 2.0
     assert data["saves_s"].iloc[1:].isna().all()
     assert made.figures[0].title == "9.0 s of 26 s went into building again"
-    eager = pd.DataFrame([["shape", 9, 4.0, "", ""]], columns=names)
+    eager = pd.DataFrame([["shape", 9, 4.0, *nothing]], columns=names)
     eager = eager.assign(function="add", argument="", origin="jax")
     (figure,) = causes.content(pd.concat([frame, eager], ignore_index=True)).figures
     assert figure.title == (

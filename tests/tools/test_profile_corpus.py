@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
+from harness.output.profile_findings import FindingText
 from harness.profiles.answer.findings import Finding
+from harness.profiles.causes.cause import Cause
 from tools.profile_corpus.__main__ import Program, judged, programs, verdict
 
 TWICE = """
@@ -35,7 +37,7 @@ TOP = (("`f` was", "static"), ("`h`",))
         (TOP, [], "wrong"),
         (
             (("at a.py:2",),),
-            [(1.0, "`f`: nothing that is recorded accounts for it")],
+            [(1.0, "`f`: nothing that is recorded explains it")],
             "unexplained",
         ),
         ((("a.py:1",),), [(1.0, ONE)], "right"),
@@ -44,8 +46,12 @@ TOP = (("`f` was", "static"), ("`h`",))
     ],
 )
 def test_what_is_expected_is_looked_for_in_the_first_findings(top, found, expected):
-    findings = [Finding(seconds, said, place="a.py:1") for seconds, said in found]
-    assert verdict(findings, Program("one", "a/a.py", top)) == expected
+    cause = Cause("unexplained" if expected == "unexplained" else "first")
+    texts = [
+        FindingText(Finding("again", seconds, (), cause=cause), text, place="a.py:1")
+        for seconds, text in found
+    ]
+    assert verdict(texts, Program("one", "a/a.py", top)) == expected
 
 
 @pytest.mark.nightly

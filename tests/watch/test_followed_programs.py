@@ -16,7 +16,7 @@ import pytest
 
 from harness.cli.profile import told as telling
 from harness.errors import UsageError
-from harness.profiles.answer.summary import summary
+from harness.output.profile import summary
 from harness.profiles.recorded import read
 from harness.watch import programs
 from tests.watch.programs import COMMAND, environment, followed, how, profiled

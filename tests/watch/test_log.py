@@ -18,7 +18,7 @@ from hypothesis import strategies as some
 import harness
 from harness.cache import ledger
 from harness.errors import ProfileError, UsageError
-from harness.profiles.figures import damage
+from harness.profiles.figures import Defect, damage
 from harness.profiles.log_reader import read_file, read_folder
 from harness.watch import events, log_file
 from harness.watch.events import SCHEMA
@@ -293,7 +293,7 @@ def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
         (tmp_path / "run.json").write_bytes(garbage)
         profile = harness.load_profile(tmp_path)
         assert profile.run is None
-        assert any(line.startswith("run.json is left out: ") for line in damage(profile))
+        assert any(one.names[0].startswith("run.json is left out: ") for one in damage(profile))
     (tmp_path / "run.json").write_bytes(
         b'{"command":["a"],"begin_ns":1}'
     )  # of a schema without one
@@ -301,7 +301,7 @@ def test_a_run_that_cannot_be_read_is_left_out_or_said(tmp_path):
     (tmp_path / "run.json").unlink()
     (tmp_path / "run.json").mkdir()
     profile = harness.load_profile(tmp_path)
-    assert "run.json is left out: Is a directory." in damage(profile)
+    assert Defect("run", names=("run.json is left out: Is a directory.",)) in damage(profile)
 
 
 def test_a_line_with_a_changed_digit_or_without_its_checksum_is_broken(tmp_path):

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 
 import harness
-from harness.profiles.answer.findings import findings
+from harness.output.profile_findings import finding_texts
 from tools.profile_cases import cases
 from tools.profile_cases.cases import Case
 
@@ -30,7 +30,7 @@ def judged(case: Case) -> list[str]:
     jax.clear_caches()
     with harness.profile(sample_ms=0) as profile:
         case.run()
-    found = findings(profile)
+    found = finding_texts(profile)
     wrong = [f"{one} is reported" for one in case.never if any(one in f.remedy for f in found)]
     if case.causes[0][0] == "eager":
         mine = [one for one in found if case.causes[0][1] in one.text and one.remedy]

@@ -14,6 +14,8 @@ from pathlib import Path
 import jax
 
 import harness
+from harness.output.profile_causes import sentence
+from harness.output.profile_remedies import remedy_text
 from tools.profile_causes import programs
 
 SENTENCES = Path(__file__).with_name("sentences.txt")
@@ -59,7 +61,7 @@ def result(small):
         text = f"{built.function.name}: {cause.kind} {cause.argument}".strip()
         if built.function.origin != "jax" or small.operations:
             found.append(text)
-            sentences.append(f"{cause.sentence} {cause.remedy}".strip())
+            sentences.append(f"{sentence(cause, built)} {remedy_text(cause.remedy)}".strip())
         elif cause.kind == "unexplained":
             others.append(text)
     return found, others, sentences

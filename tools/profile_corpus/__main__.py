@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
-from harness.profiles.answer.findings import Finding, findings
+from harness.output.profile_findings import FindingText, finding_texts
 from tests.repositories import git
 
 # Modules are run with -P: the folder of a library's tests may hold a `typing.py` of its own.
@@ -67,7 +67,7 @@ class Program(NamedTuple):
         return file.parent, [*(PYTEST if test else ()), file.name, *arguments]
 
 
-def verdict(found: Sequence[Finding], program: Program) -> str:
+def verdict(found: Sequence[FindingText], program: Program) -> str:
     """Return one of VERDICTS, except changed."""
     if not found or not program.top:
         return "wrong" if found or program.top else "right"
@@ -77,7 +77,8 @@ def verdict(found: Sequence[Finding], program: Program) -> str:
             break
         if any(all(piece in said for piece in pieces) for pieces in program.top):
             return "right" if finding is found[0] else "close"
-    return "unexplained" if "nothing that is recorded accounts for it" in found[0].text else "wrong"
+    cause = found[0].finding.cause
+    return "unexplained" if cause is not None and cause.kind == "unexplained" else "wrong"
 
 
 def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
@@ -94,7 +95,7 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
             said = (done.stdout + done.stderr).strip().splitlines() or [""]
             error = next((one for one in reversed(said) if "Error" in one), said[-1])
             return "changed", f"ended with {done.returncode}: {error.strip()}"
-        found = findings(harness.load_profile(out))
+        found = finding_texts(harness.load_profile(out))
     top = found[0] if found else None
     return verdict(found, program), f"{top.text}, {top.place}" if top else "nothing"
 

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 import harness
-from harness.profiles.answer.findings import findings
+from harness.output.profile_findings import finding_texts
 from harness.profiles.model import count_of
 from tools.profile_remedies import pairs
 from tools.profile_remedies.pairs import Pair
@@ -84,7 +84,11 @@ def advised(pair: Pair, profile: Any) -> str:
     """Return the remedy of the cause that is expected; empty where it is not reported."""
     if pair.cause == "eager":
         return next(
-            (one.remedy for one in findings(profile) if "outside jit" in one.text and one.remedy),
+            (
+                one.remedy
+                for one in finding_texts(profile)
+                if "outside jit" in one.text and one.remedy
+            ),
             "",
         )
     rows = profile.frame("causes")

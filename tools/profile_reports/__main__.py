@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from harness.profiles.answer.findings import findings
+from harness.output.profile_findings import finding_texts
 
 HERE = Path(__file__).parent
 TABLE = HERE / "reports.toml"
@@ -64,7 +64,7 @@ def run(command: str, *words: object) -> subprocess.CompletedProcess[str]:
 
 def of_profile(report: dict[str, Any], profile: Any, places: Sequence[str]) -> tuple[str, str]:
     """Judge what a profile says."""
-    best = ("wrong", "; ".join(one.text for one in findings(profile)[:2]))
+    best = ("wrong", "; ".join(one.text for one in finding_texts(profile)[:2]))
     for function, cause, argument, site, remedy in answers(profile):
         if cause not in report["cause"].split("|"):
             continue
@@ -87,7 +87,7 @@ def answers(profile: Any) -> Sequence[tuple[str, str, str, str, str]]:
     """Return function, cause, argument, place and remedy of what is reported."""
     rows = profile.frame("causes").to_dict("records")
     own = [row for row in rows if row["origin"] != "jax"]
-    found = findings(profile)
+    found = finding_texts(profile)
     outside = [one for one in found if "outside jit" in one.text]
     return [
         *((r["function"], r["cause"], r["argument"], r["call_sites"], r["remedy"]) for r in own),

@@ -8,17 +8,17 @@ from pathlib import Path
 from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.cli.output import Format, Heading, Output, Part, TextTable
-from harness.profiles.diff.compare import compare
-from harness.profiles.diff.difference import (
-    ProfileDifference,
+from harness.output.profile_diff import (
+    answer,
     document,
     facts_table,
     footer,
-    frame,
     functions_table,
     listed,
     totals_table,
+    warnings,
 )
+from harness.profiles.diff.compare import ProfileDifference, compare, frame
 from harness.profiles.recorded import read
 
 MOST_ROWS = 30
@@ -55,10 +55,10 @@ def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
 
 
 def _page(difference: ProfileDifference, every: bool, whole: bool) -> Iterator[Part]:
-    first, *rest = difference.answer
+    first, *rest = answer(difference)
     yield Heading(first)
     yield from rest
-    yield from (f"Warning: {text}" for text in difference.warnings)
+    yield from (f"Warning: {text}" for text in warnings(difference))
     changes = listed(difference, every)
     shown = changes if every or whole else changes[:MOST_ROWS]
     for table in (functions_table(shown), totals_table(difference), facts_table(difference)):

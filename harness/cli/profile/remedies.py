@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.errors import ExitCode
+from harness.output.profile_trials import TrialNames
 from harness.profiles import trials
 from harness.profiles.recorded import read
 from harness.profiles.trials import Trial
@@ -41,38 +41,48 @@ def try_(*, folder: options.Profile, most: int = 5, output: Output) -> None:
     try.
     """
     profile = read(folder)
-    found, left = trials.of(profile)
-    if not found:
+    names = TrialNames(profile)
+    remedies, others = trials.of(profile)
+    left = list(map(names.not_tried, others))
+    if not remedies:
         say("there is no remedy that can be tried without an edit.", *left)
         raise Exit(ExitCode.NOTHING)
-    cache = [one for one in found if one.function is None]
-    found = [one for one in found if one.function is not None]
-    chosen = [*found[:most], *cache]
+    cache = [one for one in remedies if one.function is None]
+    remedies = [one for one in remedies if one.function is not None]
+    chosen = [*remedies[:most], *cache]
+    left += [f"{names.of(one)} (--most)" for one in remedies[most:]]
     times = 1 + len(chosen) + len(cache)
     say(f"the program runs {counted(times, 'time')}; what it prints is not shown.")
     tried = []
     with tempfile.TemporaryDirectory(prefix="harness-try-") as scratch:
         for trial in trials.run(profile, chosen, Path(scratch)):
-            say(_line(trial))
+            say(_line(names.of(trial.remedy), trial))
             tried.append(trial)
-    rows = pd.DataFrame([_row(trial) for trial in tried])
-    output.show(_page(tried, [*left, *(f"{one.name} (--most)" for one in found[most:])]), rows)
+    rows = pd.DataFrame([_row(names.of(trial.remedy), trial) for trial in tried])
+    output.show(_page(tried, names, left), rows)
 
 
-def _line(trial: Trial) -> str:
+def _line(name: str, trial: Trial) -> str:
     if trial.failed:
-        return f"{trial.remedy.name}: does not work: {trial.failed}"
-    return f"{trial.remedy.name}: saves {seconds_text(trial.saved_s)}"
+        return f"{name}: does not work: {trial.failed}"
+    return f"{name}: saves {seconds_text(trial.saved_s)}"
 
 
-def _row(trial: Trial) -> dict[str, object]:
-    row = dataclasses.asdict(trial)
-    remedy = row.pop("remedy")
-    predicted = {"predicted": remedy["predicted"], "predicted_s": remedy["predicted_s"]}
-    return {"remedy": remedy["name"], **predicted, **row, "saved_s": trial.saved_s}
+def _row(name: str, trial: Trial) -> dict[str, object]:
+    return {
+        "remedy": name,
+        "predicted": trial.remedy.predicted,
+        "predicted_s": trial.remedy.predicted_s,
+        "before": trial.before,
+        "before_s": trial.before_s,
+        "after": trial.after,
+        "after_s": trial.after_s,
+        "failed": trial.failed,
+        "saved_s": trial.saved_s,
+    }
 
 
-def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
+def _page(tried: Sequence[Trial], names: TrialNames, left: Sequence[str]) -> Iterator[Part]:
     alone = [trial for trial in tried if trial.remedy.function is not None]
     good = [trial for trial in alone if not trial.failed and trial.after < trial.before]
     answer = []
@@ -87,11 +97,12 @@ def _page(tried: Sequence[Trial], left: Sequence[str]) -> Iterator[Part]:
     rows = []
     for trial in tried:
         building = f"{seconds_text(trial.before_s)} → {seconds_text(trial.after_s)}"
-        told = f"{trial.before} → {trial.after}", building, seconds_text(trial.saved_s)
-        builds, building, saved = ("", "", "does not work") if trial.failed else told
+        counts, saved = f"{trial.before} → {trial.after}", seconds_text(trial.saved_s)
+        if trial.failed:
+            counts, building, saved = "", "", "does not work"
         most = seconds_text(trial.remedy.predicted_s)
-        rows.append((trial.remedy.name, builds, building, most, saved, trial.failed))
-    names = ["remedy", "builds", "building", "saves at most", "saved", "why"]
-    yield TextTable(pd.DataFrame(rows, columns=names), wrapped=("why",))
+        rows.append((names.of(trial.remedy), counts, building, most, saved, trial.failed))
+    headings = ["remedy", "builds", "building", "saves at most", "saved", "why"]
+    yield TextTable(pd.DataFrame(rows, columns=headings), wrapped=("why",))
     if left:
         yield f"Not tried: {'; '.join(left)}."

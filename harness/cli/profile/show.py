@@ -12,10 +12,9 @@ from harness.cli.options import Option
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
 from harness.cli.profile.told import answer
 from harness.errors import UsageError
-from harness.profiles.answer.inside import inside_lines
+from harness.output.profile_inside import inside_lines
+from harness.output.profile_tables import LONG, TABLES, frame, is_number, listed
 from harness.profiles.recorded import read
-from harness.profiles.tables.frames import TABLES, frame
-from harness.profiles.tables.listing import LONG, is_number, listed
 
 ROWS = 40
 """Rows of a table that are printed; files have them all."""

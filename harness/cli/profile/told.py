@@ -9,8 +9,9 @@ from rich.console import Console
 
 from harness.cli.output import check_writable, notes
 from harness.errors import ExitCode, HarnessError, UsageError
-from harness.profiles.answer.inside import inside_lines
-from harness.profiles.answer.summary import is_unknown, summary
+from harness.output.profile import summary
+from harness.output.profile_inside import inside_lines
+from harness.profiles.figures import is_unknown
 from harness.profiles.pprof import pprof_of
 from harness.profiles.recorded import Recorded, read
 from harness.profiles.totals import totals

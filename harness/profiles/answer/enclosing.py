@@ -9,13 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
+from harness.profiles.causes.cause import ToJit
 from harness.profiles.model import Built
 from harness.profiles.names import line_text, package_of
-
-if TYPE_CHECKING:
-    from harness.watch.events import Frame
+from harness.watch.events import Frame
 
 _PASSING = ("numpy",)
 """Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
@@ -76,7 +74,7 @@ def _imports_jax(file: str) -> bool:
 
 
 class Enclosing:
-    """Tells the outermost function to jit.
+    """Finds the outermost function to jit.
 
     Nothing is jitted below it so far, and programs outside jit are built by its own lines, or by
     what they call of a library.
@@ -103,40 +101,40 @@ class Enclosing:
 
     def _own(self, built: Built) -> list[Frame]:
         """Return the program's frames up to its first call of a library that calls JAX."""
-        found = []
+        frames = []
         for frame in built.frames:
             if frame.origin == "program":
-                found.append(frame)
+                frames.append(frame)
             elif package_of(frame.file) in self._libraries:
                 break
-        return found
+        return frames
 
-    def name_of(self, built: Built) -> str:
-        """Return the function to jit, as it stands in a text; empty where there is none."""
+    def to_jit(self, built: Built) -> ToJit | None:
+        """Return the function to jit; None where there is none."""
         frames = self._own(built)
         makers = {frame.function + ".<locals>" for frame in frames}
         for frame in frames:
             key, (around, _, name) = _key(frame), frame.function.rpartition(".")
             if key in self._compute and key not in self._jits and _may_be_jitted(frame):
-                place = f" ({PurePath(frame.file).name})" * (name in self._names)
-                return f"`{name}`{place}{' (if made once)' * (around in makers)}"
-        return ""
+                file = PurePath(frame.file).name if name in self._names else ""
+                return ToJit(name, file, nested=around in makers)
+        return None
 
-    def of_most(self, builds: Iterable[Built]) -> tuple[int, list[str]]:
-        """Return the few functions that take most of these builds' time, the dearest first.
+    def of_most(self, builds: Iterable[Built]) -> tuple[int, tuple[ToJit, ...]]:
+        """Return the few functions that take most of these builds' time, the slowest first.
 
         Before them, how many are in them; none are named that only one is in.
         """
-        counts: Counter[str] = Counter()
-        seconds: Counter[str] = Counter()
+        counts: Counter[ToJit | None] = Counter()
+        seconds: Counter[ToJit | None] = Counter()
         for built in builds:
-            name = self.name_of(built)
-            seconds[name] += built.build_ns
-            counts[name] += built.times("compile")
+            function = self.to_jit(built)
+            seconds[function] += built.build_ns
+            counts[function] += built.times("compile")
         least = _SHARE * seconds.total()
-        named = [name for name, ns in seconds.most_common() if name and ns >= least]
-        named = [name for name in named if counts[name] > 1][:_MOST_NAMES]
-        return sum(counts[name] for name in named), named
+        most = [one for one, ns in seconds.most_common() if one is not None and ns >= least]
+        most = [one for one in most if counts[one] > 1][:_MOST_NAMES]
+        return sum(counts[one] for one in most), tuple(most)
 
     def site_of(self, built: Built) -> str:
         """Return the program's own line that called the library, `train.py:88`."""

@@ -1,4 +1,4 @@
-"""What matters in a profile, in words: builds by function and cause, and what to jit."""
+"""What matters in a profile, as data: builds by function and cause, and what to do about them."""
 
 from __future__ import annotations
 
@@ -6,34 +6,27 @@ import linecache
 import re
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.profiles.answer.enclosing import Enclosing, caller_of, imports_jax, is_import
-from harness.profiles.causes import shape
-from harness.profiles.causes.registry import BLAMELESS, KINDS
-from harness.profiles.causes.words import (
-    DIFFERENTIATED,
-    INSIDE_JIT,
-    OF_ITERATION,
-    OF_LOOPS,
-    eager_remedy,
-    is_iteration,
-)
+from harness.profiles.causes.arrays import of_one_axis, padded_counts
+from harness.profiles.causes.cause import Cause, Remedy, Shape
+from harness.profiles.causes.kinds import BLAMELESS, KINDS
+from harness.profiles.causes.outside import eager_remedy, is_iteration
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, count_of, seconds_of
-from harness.profiles.names import Names, line_text
+from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
-from harness.records.units import counted, seconds_text, some, times_text
 from harness.watch import jax_names
+from harness.watch.events import Frame, Function
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.watch.events import Frame
 
-_DEAR = 0.1
-"""Share of all that was built from which a first build is told of by itself."""
+_SLOW = 0.1
+"""Share of all that was built from which a first build is a finding by itself."""
 
 _LARGE_S = 0.1
 """Seconds from which a program outside jit is no small one."""
@@ -43,24 +36,6 @@ _FEWEST = 5  # programs that are worth a change: to make and split a random key 
 _SIZES = 5
 """Sizes of one axis at one call from which that is a loop over sizes, and no tree of arrays."""
 
-_SIZED = "Keep the sizes few (pad them), or compute there with NumPy: jit builds for each size too."
-_SIZE_GIVEN = "Give {} size= and fill_value=, so that results have one size, or use NumPy's."
-_MASKED = "Take jnp.where(mask, x, 0) in place of x[mask], or NumPy: its size is that of x."
-
-_JIT_SHARD_MAP = (
-    "Jit the shard_map, jax.jit(jax.shard_map(...)): to jit what is in it is not enough."
-)
-
-_OWN = "Make arrays with NumPy, or put the operations into one jitted function."
-_JIT = "Jit {names}, {what}, if {they} with arrays alone"
-_FIRST = "the first to need {:,} of them"
-"""What others need as well is built once, in the first of them."""
-_CALL = "the call, if the library allows that, by its own jit where it has one"
-_KEEP = (
-    "let the persistent cache keep them for the next run "
-    "(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0)"
-)
-
 _SIZED_CALL = re.compile(
     r"\b(jnp|jax\.numpy)\.(unique\w*|(flat)?nonzero|argwhere|where(?=\([^,()]*\))|(union|intersect)1d"
     r"|set(diff|xor)1d|compress|extract)\("
@@ -68,45 +43,90 @@ _SIZED_CALL = re.compile(
 """Functions of which the result's size depends on values."""
 _MASK = re.compile(r"\w\[[^\]\[]*(<|>|[=!]=|\bmask\w*)[^\]]*\]")
 
-_ALIKE = re.compile(r"\. (The same for .*?\.)(?: Also:|$)")
-
 _MANY = 3
-"""Programs for other shapes of one operation at one call, from which its shapes are told of."""
+"""Programs for other shapes of one operation at one call, from which its shapes are counted."""
+
+Kind = Literal["unfinished", "again", "first", "firsts", "shard_map", "large", "small", "loop"]
+"""What a finding is about.
+
+- `unfinished`: a build that never ended; `first`: first builds of a function, `firsts`: of several.
+- `again`: builds of a function that had been built, for one kind of cause.
+- `large`, `small`, `loop`: programs of JAX's own functions outside jit: one, small ones by who
+  called them, loops and branches with functions in them. `shard_map`: of one that runs eagerly.
+"""
+
+When = Literal["", "iteration", "traced", "imported"]
+"""Which small programs: in a loop over an array, while others are traced, or a library imported."""
+
+Stage = Literal["compiled", "loaded", "lowered", "traced"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing to know about a program, in words."""
+    """One thing to know about a program."""
 
+    kind: Kind
     seconds: float
     """What its builds took, on whatever thread."""
-    text: str
-    remedy: str = ""
-    place: str = ""
-    """The line that did it."""
+    builds: tuple[Built, ...]
+    count: int = 0
+    """Builds, or small programs: the stages of one ahead of time count once."""
+    loaded: int = 0
+    """How many of them the persistent cache had."""
+    reached: Stage = "traced"
+    """The latest stage that any of them reached."""
+    cause: Cause | None = None
+    built: Built | None = None
+    """The build that the cause is of."""
+    values: int = 0
+    """How many values the argument had."""
+    others: tuple[tuple[str, int], ...] = ()
+    """Other arguments with a cause of that kind, each with its number of builds."""
+    remedy: Remedy | None = None
+    sites: tuple[str, ...] = ()
+    """The lines that asked for them, `train.py:88`, that of most seconds first."""
+    stage: str = ""
+    """Of a first build: the stage that took most; of an unfinished one: where it was."""
+    stage_s: float = 0.0
+    functions: tuple[Function, ...] = ()
+    """What was built, the most frequent first."""
+    caller: str = ""
+    """The library that called JAX."""
+    when: When = ""
+    sizes: int = 0
+    """Of small programs: for how many shapes one call was built at most, where half are of such."""
+    recreated: bool = False
+    """Of a loop: whether each build has a function object of its own."""
+
+    @property
+    def function(self) -> Function:
+        """What was built, or the first of it."""
+        return self.functions[0]
 
 
-def verb_of(builds: Sequence[Built]) -> str:
+def reached(builds: Sequence[Built]) -> Stage:
     """Return what was done in all of these builds, the latest stage that any of them reached."""
-    reached = {
-        "compiled": any(built.compiles for built in builds),
-        "loaded": any(built.hits for built in builds),
-        "lowered": any(built.times("lower") for built in builds),
-        "traced": True,
+    if any(built.compiles for built in builds):
+        return "compiled"
+    if any(built.hits for built in builds):
+        return "loaded"
+    return "lowered" if any(built.times("lower") for built in builds) else "traced"
+
+
+def _done(builds: Sequence[Built]) -> dict[str, object]:
+    """Return the fields that say what was done, and how often."""
+    return {
+        "seconds": seconds_of(builds),
+        "builds": tuple(builds),
+        "count": count_of(builds),
+        "loaded": sum(reached([built]) == "loaded" for built in builds),
+        "reached": reached(builds),
     }
-    return next(verb for verb, done in reached.items() if done)
 
 
-def _times(builds: Sequence[Built], more: str = "") -> str:
-    """Return what was done how often: `compiled 3 times more`, `compiled once and loaded twice`."""
-    count = count_of(builds)
-    loaded = sum(verb_of([built]) == "loaded" for built in builds)
-    if verb_of(builds) != "compiled" or not loaded:
-        return f"{verb_of(builds)} {times_text(count)}{more}"
-    return f"compiled {times_text(count - loaded)} and loaded {times_text(loaded)}{more}"
-
-
-def _sites(builds: Sequence[Built], site_of: Callable[[Built], str] | None = None) -> list[str]:
+def _sites(
+    builds: Iterable[Built], site_of: Callable[[Built], str] | None = None
+) -> tuple[str, ...]:
     """Return the lines that builds were asked for from, that of most seconds first.
 
     Of a library, where the program's own code is not on the stack.
@@ -114,192 +134,202 @@ def _sites(builds: Sequence[Built], site_of: Callable[[Built], str] | None = Non
     taken: Counter[str] = Counter()
     for built in builds:
         taken[site_of(built) if site_of else built.site] += built.build_ns
-    return [site for site, _ in taken.most_common() if site]
-
-
-def _places(sites: Sequence[str]) -> str:
-    """Return the first of these lines, and how many more there are."""
-    return f"{sites[0]} and {len(sites) - 1} more" if len(sites) > 1 else "".join(sites)
+    return tuple(site for site, _ in taken.most_common() if site)
 
 
 def findings(profile: Recorded) -> list[Finding]:
-    """Return what is worth saying of a profile's builds, the dearest first.
+    """Return what is worth knowing of a profile's builds, the slowest first.
 
     Their seconds add up to those of all builds.
     """
-    found = []
-    names = Names(built.function for built in (*profile.builds, *profile.unfinished))
-    for built in profile.unfinished:
-        line = built.line
-        where = f"in its {line.spans[-1].stage}" if line.spans else "while it is called"
-        text = f"{names.of(built.function)} never ended: the log stops {where}"
-        found.append(Finding((line.end_ns - line.begin_ns) / 1e9, text, "", built.site))
-    dear = _DEAR * seconds_of(profile.builds)
+    return profile.once("findings", lambda: _findings(profile))
+
+
+def _findings(profile: Recorded) -> list[Finding]:
+    made = list(map(_unfinished, profile.unfinished))
+    slow_s = _SLOW * seconds_of(profile.builds)
     again: dict[tuple[object, ...], list[BuildGroup]] = {}
     small: list[BuildGroup] = []
     for group in groups(profile, [built for built in profile.builds if not built.eager]):
         if group.cause.kind not in BLAMELESS:
             cause = group.cause
-            apart = (cause.argument, cause.defined) if KINDS[cause.kind].apart else ()
+            apart = (cause.argument, cause.recreated) if KINDS[cause.kind].apart else ()
             key = (function_key(group.function), cause.kind, bool(cause.remedy), *apart)
             again.setdefault(key, []).append(group)
-        elif group.seconds >= dear:
-            found.append(_first(group, names))
+        elif group.seconds >= slow_s:
+            made.append(_first(group))
         else:
             small.append(group)
-    found += [_again(several, names) for several in again.values()]
+    made += map(_again, again.values())
     if len(small) == 1:
-        found.append(_first(small[0], names))
+        made.append(_first(small[0]))
     elif small:
-        builds = [built for group in small for built in group.builds]
-        called = list(dict.fromkeys(names.of(group.function) for group in small))
-        first = ", ".join(called[:3]) + "…" * (len(called) > 3)
+        builds = tuple(built for group in small for built in group.builds)
         count = sum(count_of(group.builds) for group in small)
-        text = f"{counted(count, 'first build')} ({first})"
-        found.append(Finding(seconds_of(builds), text))
-    found += _eager_findings(profile, dear)
-    return sorted(found, key=lambda finding: -finding.seconds)
+        functions = tuple({id(one.function): one.function for one in small}.values())
+        made.append(Finding("firsts", seconds_of(builds), builds, count=count, functions=functions))
+    made += _outside_jit(profile, slow_s)
+    made.sort(key=lambda finding: -finding.seconds)
+    if made and made[0].kind == "first" and made[0].stage in ("trace", "lower", "compile"):
+        made[0] = replace(made[0], remedy=Remedy("look inside", value=made[0].function.name))
+    return made
 
 
-def _again(several: Sequence[BuildGroup], names: Names) -> Finding:
-    """Return what to say of builds of one function with one kind of cause, by argument."""
+def _unfinished(built: Built) -> Finding:
+    line = built.line
+    return Finding(
+        "unfinished",
+        (line.end_ns - line.begin_ns) / 1e9,
+        (built,),
+        stage=line.spans[-1].stage if line.spans else "",
+        functions=(built.function,),
+        sites=(built.site,) if built.site else (),
+    )
+
+
+def _again(several: Sequence[BuildGroup]) -> Finding:
+    """Return builds of one function with one kind of cause, by argument."""
     builds = [built for group in several for built in group.builds]
-    dearest = several[0]
-    name, times = names.of(dearest.function), times_text(count_of(builds))
-    text = f"{name} was {_times(builds, ' more')}: {_why(dearest)}"
-    if again := KINDS[dearest.cause.kind].again:
-        text = again.format(name=name, after=dearest.cause.after, times=times)
-    if others := several[1:]:
-        arguments = some([f"`{group.cause.argument}`" for group in others], 2)
-        count = sum(count_of(group.builds) for group in others)
-        text += f"; and {times_text(count)} for {arguments}"
-    remedy = dearest.cause.remedy
-    if remedy and (alike := _ALIKE.search(dearest.cause.sentence)):
-        remedy = f"{remedy} {alike[1]}"
-    if remedy and (remaining := KINDS[dearest.cause.kind].remaining):
-        remedy = f"{remedy} {remaining(dearest.values)}".rstrip()
-    return Finding(seconds_of(builds), text, remedy, _places(_sites(builds)))
+    slowest = several[0]
+    remedy = slowest.cause.remedy
+    if remedy and remedy.kind == "pad":
+        remedy = remedy._replace(counts=padded_counts(slowest.shapes))
+    return Finding(
+        "again",
+        **_done(builds),  # type: ignore[arg-type]
+        cause=slowest.cause,
+        built=slowest.built,
+        values=len(slowest.values),
+        others=tuple((one.cause.argument, count_of(one.builds)) for one in several[1:]),
+        remedy=remedy,
+        sites=_sites(builds),
+        functions=(slowest.function,),
+    )
 
 
-def _why(group: BuildGroup) -> str:
-    cause, n = group.cause, len(group.values)
-    what = f"`{cause.argument}`" if cause.argument else "its arguments"
-    several, clause = KINDS[cause.kind].several, _clause(cause.sentence)
-    if several and len(group.builds) > 1 and (n > 1 or "{n}" not in several) and not cause.defined:
-        return several.format(what=what, n=n, clause=clause)
-    return clause or f"{cause.kind} of {what}"
-
-
-def _clause(sentence: str) -> str:
-    """Return the first thing that a sentence says, as it stands after a colon."""
-    sentence = re.sub(r"^`[^`]*` had been built for these arguments[;,] (?:but )?", "", sentence)
-    sentence = re.split(r"\. (?:Also:|The same for )", sentence, maxsplit=1)[0]
-    if sentence.partition(" ")[0].istitle():
-        sentence = sentence[0].lower() + sentence[1:]
-    return sentence.rstrip(".")
-
-
-def _first(group: BuildGroup, names: Names) -> Finding:
+def _first(group: BuildGroup) -> Finding:
     stages = {stage: sum(built.stage_ns(stage) for built in group.builds) / 1e9 for stage in STAGES}
     stage, seconds = max(stages.items(), key=lambda item: item[1])
-    count = count_of(group.builds)
-    how = "First build" if count == 1 else f"{count:,} first builds"
-    if group.cause.kind == "ahead of time":
-        how = counted(count, "build") + " ahead of time"
-    name = names.of(group.function)
-    text = f"{how} of {name}: {seconds_text(seconds)} of it is {stage}"
-    return Finding(group.seconds, text, "", _places(_sites(group.builds)))
+    return Finding(
+        "first",
+        **_done(group.builds),  # type: ignore[arg-type]
+        cause=group.cause,
+        built=group.built,
+        stage=stage,
+        stage_s=seconds,
+        sites=_sites(group.builds),
+        functions=(group.function,),
+    )
 
 
-def _eager_findings(profile: Recorded, dear: float) -> Iterator[Finding]:
-    """Yield what is worth saying of those builds that are of JAX's own functions.
+def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
+    """Yield the builds that are of JAX's own functions.
 
-    One that took `dear` seconds is a finding of its own, and so is a loop or branch (`scan`,
-    `while`, `cond`) with functions in it. Small programs are one finding for each caller: the
-    program itself, or a library; and for what has another remedy.
+    One that took `slow_s` is a finding of its own, and so is a loop or branch (`scan`, `while`,
+    `cond`) with functions in it. Small programs are one finding for each caller: the program
+    itself, or a library; and for what has another remedy.
     """
-    found: dict[tuple[str, str, str], list[Built]] = {}
+    small: dict[tuple[str, When], list[Built]] = {}
+    loops: dict[tuple[str, str, str], list[Built]] = {}
     enclosing = Enclosing(profile.builds)
     sharded = _shard_maps(profile.builds)
-    for call, several in sharded.items():
-        count = sum(built.times("compile") for built in several)
-        text = f"{counted(count, 'small program')} of a shard_map outside jit, anew at every call"
-        frame = call[-1]
-        place = line_text(frame.file, frame.line, several[0].process.started.cwd)
-        yield Finding(seconds_of(several), text, _JIT_SHARD_MAP, place)
+    yield from (_shard_map(call, builds) for call, builds in sharded.items())
     usual = _usual_ns(profile.builds)
-    within = {id(built) for several in sharded.values() for built in several}
+    within = {id(built) for builds in sharded.values() for built in builds}
     for built in profile.builds:
         if not built.eager or id(built) in within:
             continue
-        caller, through, name = caller_of(built), built.function.through, ""
+        caller, through = caller_of(built), built.function.through
         if caller and is_import(built):
-            through, name = "", _IMPORTED
+            small.setdefault((caller, "imported"), []).append(built)
         elif through:
-            name = built.function.name
+            loops.setdefault((caller, through, built.function.name), []).append(built)
         elif is_iteration(built):
-            name, caller = _ITERATION, ""
+            small.setdefault(("", "iteration"), []).append(built)
         elif built.line.parent:
-            name = _TRACED
-        elif built.build_ns >= max(1e9 * max(dear, _LARGE_S), usual.get(built.line.function, 0)):
+            small.setdefault((caller, "traced"), []).append(built)
+        elif built.build_ns >= max(1e9 * max(slow_s, _LARGE_S), usual.get(built.line.function, 0)):
             yield _large(built, caller, enclosing)
-            continue
-        found.setdefault((caller, through, name), []).append(built)
-    for (caller, through, name), several in found.items():
-        if through:
-            yield _loop(several, caller, enclosing)
         else:
-            one = _small(several, caller, name, enclosing)
-            if sizes := _of_sizes(several, profile):
-                plain = not caller and not name  # jitted, it would be built for each size as well
-                one = replace(one, remedy=sizes + (_of_results(several) if plain else one.remedy))
-            yield one
+            small.setdefault((caller, ""), []).append(built)
+    yield from (_loop(builds, caller, enclosing) for (caller, *_), builds in loops.items())
+    for (caller, when), builds in small.items():
+        yield _small(builds, caller, when, enclosing, profile)
 
 
-_ITERATION, _TRACED, _IMPORTED = "iteration", " while others are traced", " while it is imported"
-"""Small programs that are told apart: by what loops over arrays, and by when they run."""
+def _shard_map(call: tuple[Frame, ...], builds: Sequence[Built]) -> Finding:
+    place = line_text(call[-1].file, call[-1].line, builds[0].process.started.cwd)
+    return Finding(
+        "shard_map",
+        seconds_of(builds),
+        tuple(builds),
+        count=sum(built.times("compile") for built in builds),
+        functions=_functions(builds),
+        remedy=Remedy("jit shard_map"),
+        sites=(place,),
+    )
+
+
+def _functions(builds: Iterable[Built]) -> tuple[Function, ...]:
+    """Return what was built, each name once, the most frequent first."""
+    by_name = {built.function.name: built.function for built in builds}
+    counts = Counter(built.function.name for built in builds)
+    return tuple(by_name[name] for name, _ in counts.most_common())
 
 
 def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
-    by = f" by {caller}" if caller else ""
-    text = f"JAX's `{built.function.name}` was {verb_of([built])} outside jit{by}"
     remedy, site = eager_remedy(built), built.site
     if caller:
         remedy, site = _library_remedy([built], enclosing), enclosing.site_of(built)
-    elif remedy == INSIDE_JIT and (name := enclosing.name_of(built)):
-        remedy = f"{_jit_text([name], 'which it is in')}."
-    return Finding(seconds_of([built]), text, remedy, site)
+    elif remedy and remedy.kind == "inside jit" and (function := enclosing.to_jit(built)):
+        remedy = Remedy("jit functions", functions=(function,))
+    return Finding(
+        "large",
+        **_done([built]),  # type: ignore[arg-type]
+        functions=(built.function,),
+        caller=caller,
+        remedy=remedy,
+        sites=(site,) if site else (),
+    )
 
 
-def _small(builds: Sequence[Built], caller: str, kind: str, enclosing: Enclosing) -> Finding:
+def _small(
+    builds: Sequence[Built], caller: str, when: When, enclosing: Enclosing, profile: Recorded
+) -> Finding:
     count = sum(built.times("compile") for built in builds)
-    names = Counter(built.function.name for built in builds)
-    most = ", ".join(f"`{name}`" for name, _ in names.most_common(3))
-    most += "…" * (len(names) > 3)
-    when = "" if kind == _ITERATION else kind
-    by = (f" by {caller}" if caller else "") + when
-    what = f"{counted(count, 'small program')} outside jit{by}"
-    if not count:
-        what = f"functions {verb_of(builds)} for others{by}"
-    text = f"{what}: JAX's own {most}"
-    sites = _sites(builds, enclosing.site_of if caller else None)
-    place, several = "".join(sites[:1]), len(sites) > 1
-    if place and (caller or several):
-        place = f"{'most ' if several else ''}{'called ' if caller else ''}at {place}"
-    if kind == _IMPORTED:
-        remedy = f"{_KEEP[0].upper()}{_KEEP[1:]}."
-    elif kind:
-        remedy = OF_ITERATION if kind == _ITERATION else ""
-    elif caller:
-        remedy = _library_remedy(builds, enclosing)
-    else:
-        inside, called = enclosing.of_most(builds)
-        derived = seconds_of([built for built in builds if built.line.derived])
-        remedy = _OWN if derived < seconds_of(builds) / 2 else DIFFERENTIATED
-        if called:
-            remedy = f"{_jit_text(called, _FIRST.format(inside))}; make other arrays with NumPy."
-    least = 1 if kind == _ITERATION else _FEWEST if remedy == _OWN else 2
-    return Finding(seconds_of(builds), text, remedy if count >= least else "", place)
+    remedy = _small_remedy(builds, caller, when, enclosing)
+    fewest = _FEWEST if remedy and remedy.kind == "numpy or one jit" else 2
+    if count < (1 if when == "iteration" else fewest):
+        remedy = None
+    sizes = _most_sizes(builds, profile)
+    if sizes and not caller and not when:  # jitted, it would be built for each size as well
+        remedy = _of_results(builds)
+    return Finding(
+        "small",
+        **{**_done(builds), "count": count},  # type: ignore[arg-type]
+        functions=_functions(builds),
+        caller=caller,
+        when=when,
+        sizes=sizes,
+        remedy=remedy,
+        sites=_sites(builds, enclosing.site_of if caller else None),
+    )
+
+
+def _small_remedy(
+    builds: Sequence[Built], caller: str, when: When, enclosing: Enclosing
+) -> Remedy | None:
+    if when:
+        kinds = {"imported": "persistent cache", "iteration": "numpy to iterate"}
+        return Remedy(kinds[when]) if when in kinds else None
+    if caller:
+        return _library_remedy(builds, enclosing)
+    inside, functions = enclosing.of_most(builds)
+    if functions:
+        return Remedy("jit functions", counts=(inside,), functions=functions)
+    derived = seconds_of([built for built in builds if built.line.derived])
+    own = derived < seconds_of(builds) / 2
+    return Remedy("numpy or one jit" if own else "jit differentiated")
 
 
 def _usual_ns(builds: Sequence[Built]) -> dict[int, float]:
@@ -323,98 +353,84 @@ def _shard_maps(builds: Sequence[Built]) -> dict[tuple[Frame, ...], list[Built]]
         and built.frames
     }
     calls = [one for one in own if not any(one[:n] in own for n in range(1, len(one)))]
-    found: dict[tuple[Frame, ...], list[Built]] = {}
+    maps: dict[tuple[Frame, ...], list[Built]] = {}
     for built in eager:
         for call in calls:
             if built.frames[: len(call)] == call:
-                found.setdefault(call, []).append(built)
+                maps.setdefault(call, []).append(built)
 
     def objects(several: Sequence[Built]) -> int:
         return len({one.line.object for one in several if one.function.qualname == name})
 
-    return {call: several for call, several in found.items() if objects(several) > 1}
+    return {call: several for call, several in maps.items() if objects(several) > 1}
 
 
-def _of_sizes(builds: Sequence[Built], profile: Recorded) -> str:
-    """Return that half of the programs are of calls that came with many shapes; "" if not.
+def _most_sizes(builds: Sequence[Built], profile: Recorded) -> int:
+    """Return for how many shapes one call was built at most, if half of the programs are of such.
 
-    One call may need a program for many shapes, as of zeros for all parameters: it counts once,
-    where these are no sizes of one axis.
+    0 if not. One call may need a program for many shapes, as of zeros for all parameters: it counts
+    once, where these are no sizes of one axis.
     """
     turns: defaultdict[tuple[str, int], set[int]] = defaultdict(set)
-    shapes: defaultdict[tuple[str, int], list[tuple[int, ...]]] = defaultdict(list)
+    shapes: defaultdict[tuple[str, int], list[Shape]] = defaultdict(list)
     turn, before = 0, None
     for built in sorted(profile.builds, key=lambda one: (one.process.name, one.line.begin_ns)):
         path = [frame for frame in built.frames if frame.origin == "program"]
         turn, before = turn + (path != before), path
         cause = profile.cause_of(built)
-        if cause.kind == shape.CAUSE.name:
+        if cause.kind == "shape":
             key = built.function.name, built.line.stack
             turns[key].add(turn)
-            shapes[key].append(shape.sizes(cause.after))
-    most = {key: max(len(turns[key]), shape.of_one_axis(shapes[key])) for key in turns}
-    kept = {(built.function.name, built.line.stack) for built in builds}
-    again = [key for key in kept & turns.keys() if len(turns[key]) >= _MANY or most[key] >= _SIZES]
+            shapes[key].append(cause.sizes[-1] if cause.sizes else ())
+    most = {key: max(len(turns[key]), of_one_axis(shapes[key])) for key in turns}
+    mine = {(built.function.name, built.line.stack) for built in builds}
+    again = [key for key in mine & turns.keys() if len(turns[key]) >= _MANY or most[key] >= _SIZES]
     if not again or 2 * sum(len(shapes[key]) for key in again) < len(builds):
-        return ""
-    most_of_all = max(most[key] for key in again)
-    return f"Built again for other shapes, up to {most_of_all} at one call. "
+        return 0
+    return max(most[key] for key in again)
 
 
-def _of_results(builds: Sequence[Built]) -> str:
-    """Return what to do about sizes: those of results that depend on values have a remedy apart."""
+def _of_results(builds: Sequence[Built]) -> Remedy:
+    """Return what to do about sizes: those of results that depend on values have another remedy."""
     lines = {
         linecache.getline(built.call_site.file, built.call_site.line)
         for built in builds
         if built.call_site.file
     }
     for line in lines:
-        if (named := _SIZED_CALL.search(line)) and "size=" not in line:
-            return _SIZE_GIVEN.format(f"`{named[0].strip('(')}`")
+        if (call := _SIZED_CALL.search(line)) and "size=" not in line:
+            return Remedy("size", value=call[0].strip("("))
         if _MASK.search(line):
-            return _MASKED
-    return _SIZED
-
-
-def _jit_text(names: Sequence[str], what: str) -> str:
-    *others, last = names
-    told = f"{', '.join(others)} and {last}" if others else last
-    they = "they compute" if others else "it computes"
-    return _JIT.format(names=told, what=what, they=they)
+            return Remedy("where")
+    return Remedy("few sizes")
 
 
 def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding:
-    function = builds[0].function
-    given = list(dict.fromkeys(_given(function.through, builds[0].process.started.cwd)))
-    of = f" of {some(given, 1)}" if given else ""
-    by = f" by {caller}" if caller else ""
-    done = f"JAX's `{function.name}`{of} was {verb_of(builds)} outside jit{by}"
     objects = {built.line.object for built in builds}
-    if "loaded" in (times := _times(builds)) and "compiled" in times:
-        done = f"JAX's `{function.name}`{of} was {times} outside jit{by}"
-    elif len(builds) > 1:
-        done += f" {times_text(len(builds))}"
-    if len(builds) > 1 and len(objects) == len(builds):
-        done += ": each time with a new function object"
     again = len({built.work for built in builds}) < len(builds)
-    remedy = _library_remedy(builds, enclosing) if caller else OF_LOOPS * again
-    sites = _sites(builds, enclosing.site_of if caller else None)
-    return Finding(seconds_of(builds), done, remedy if len(builds) > 1 else "", _places(sites))
+    remedy = _library_remedy(builds, enclosing) if caller else None
+    if not caller and again:
+        remedy = Remedy("jit around loop")
+    return Finding(
+        "loop",
+        **{**_done(builds), "count": len(builds)},  # type: ignore[arg-type]
+        functions=(builds[0].function,),
+        built=builds[0],
+        caller=caller,
+        recreated=len(objects) == len(builds) > 1,
+        remedy=remedy if len(builds) > 1 else None,
+        sites=_sites(builds, enclosing.site_of if caller else None),
+    )
 
 
-def _given(through: str, folder: str) -> Iterator[str]:
-    """Yield the functions that a loop was given; JAX's own say nothing and are left out."""
-    for given in through.split(", "):
-        name, _, place = given.partition(" at ")
-        file, _, line = place.rpartition(":")
-        if file and not re.search(r"[/\\]jax[/\\]_src[/\\]", file):
-            yield f"`{name}` ({line_text(file, int(line) if line.isdigit() else 0, folder)})"
-
-
-def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> str:
+def _library_remedy(builds: Sequence[Built], enclosing: Enclosing) -> Remedy:
     if not any(map(imports_jax, builds)):
-        return "It knows no JAX: give it NumPy arrays, np.asarray(array)."
-    inside, called = enclosing.of_most(builds)
-    what = f"{called[0]}, {_FIRST.format(inside)}, or {_CALL}" if called[:1] else _CALL
+        return Remedy("numpy to library")
+    inside, functions = enclosing.of_most(builds)
     unwritten = any(one.outcome == "unwritten" for built in builds for one in built.line.requests)
-    return f"Jit {what}, or {_KEEP}." if unwritten else f"Jit {what}."
+    return Remedy(
+        "jit library call",
+        counts=(inside,) if functions else (),
+        functions=functions[:1],
+        second="persistent cache" if unwritten else "",
+    )

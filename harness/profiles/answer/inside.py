@@ -1,27 +1,18 @@
-"""What XLA did in the dearest compiles of a program, as `harness profile --inside` recorded it."""
+"""The slowest compiles of a program whose insides `harness profile --inside` recorded."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.profiles.figures import function_key
 from harness.profiles.model import Built
-from harness.profiles.recorded import Recorded
-from harness.program.compiler.inside import Inside, inside
-from harness.program.compiler.recording import Untraceable, read
-from harness.program.compiler.times import CompileTime, compile_times
-from harness.program.compiler.tree import REST
-from harness.records.units import seconds_text, share_text
 from harness.watch.compile_traces import MADE_SUFFIX, SUFFIX, TEXT_SUFFIX
 from harness.watch.programs import INSIDE
 
-MOST_FUNCTIONS = 5
-MOST_GROUPS = 4
-
-_MARGIN = " " * 11
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
 
 
 class RecordedCompile(NamedTuple):
@@ -63,29 +54,6 @@ class RecordedCompile(NamedTuple):
         return found
 
 
-def inside_lines(profile: Recorded) -> Iterator[str]:
-    """Yield what XLA did in each function's dearest compile, the dearest function first.
-
-    Nothing where nothing of it was recorded. A line has about 100 characters.
-    """
-    files = list(recorded(profile))
-    if not files:
-        return
-    cost_s = sum(one.cost_s for one in files)
-    yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
-    for one in dearest(files)[:MOST_FUNCTIONS]:
-        try:
-            found = inside(read(one.path), "")
-        except Untraceable as error:
-            yield f"{one.name}: {error}"
-            continue
-        if found is not None:
-            yield f"{seconds_text(found.wall_s):>9}  {one.name}"
-            yield from textwrap.wrap(
-                _text(found), 100, initial_indent=_MARGIN, subsequent_indent=_MARGIN
-            )
-
-
 def dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
     """Return each function's dearest compile, the dearest function first."""
 
@@ -93,10 +61,10 @@ def dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
         spans = one.built.line.spans
         return sum(span.end_ns - span.begin_ns for span in spans if span.stage == "compile")
 
-    found: dict[object, RecordedCompile] = {}
+    slowest: dict[object, RecordedCompile] = {}
     for one in sorted(files, key=compile_ns, reverse=True):
-        found.setdefault(function_key(one.built.function), one)
-    return list(found.values())
+        slowest.setdefault(function_key(one.built.function), one)
+    return list(slowest.values())
 
 
 def recorded(profile: Recorded) -> Iterator[RecordedCompile]:
@@ -116,17 +84,3 @@ def recorded(profile: Recorded) -> Iterator[RecordedCompile]:
         ]
         if around:
             yield RecordedCompile(path, builds[pid][min(around)[1]], cost / 1e9)
-
-
-def _text(found: Inside) -> str:
-    """Return `55 % code generation: LLVM (TaskDispatcher::dispatch), 20 % fusion, ...`."""
-    times = compile_times(found)
-    named = sorted((one for one in times.groups if one.group != REST), key=lambda one: -one.wall_s)
-    told = []
-    for one in named[:MOST_GROUPS]:
-        own = [each for each in times.passes if (each.group, each.part) == (one.group, one.part)]
-        most = max(own, key=lambda each: each.wall_s, default=CompileTime(""))
-        name = f": {one.part}" if one.part else ""
-        name += f" ({most.name})" if most.wall_s > one.wall_s / 2 else ""
-        told.append(f"{share_text(one.wall_s, found.wall_s)} {one.group}{name}")
-    return ", ".join(told)

@@ -10,24 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from types import CodeType, FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from harness.errors import UsageError, nearest
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # this is in programs and tests: what reads profiles is loaded when it is needed
     from harness.profiles.causes.cause import Cause
     from harness.profiles.model import Built
 
-    CauseOf = Callable[[Built], Cause]
-
-
-class Limit(NamedTuple):
-    """What a limit counts, and what that is called."""
-
-    of: Callable[[Built, CauseOf], float]
-    noun: str = ""
-    done: str = ""
-    """How it is said of a function."""
+CauseOf: TypeAlias = "Callable[[Built], Cause]"
 
 
 def compile_s(built: Built) -> float:
@@ -35,22 +26,17 @@ def compile_s(built: Built) -> float:
     return sum(built.stage_ns(stage) for stage in ("compile", "load", "write")) / 1e9
 
 
-LIMITS = {
-    "max_compiles": Limit(lambda built, _: built.times("compile"), "compile", "was compiled"),
-    "max_traces": Limit(lambda built, _: built.times("trace") > 0, "trace", "was traced"),
-    "max_lowers": Limit(lambda built, _: built.times("lower"), "lowering", "was lowered"),
-    "max_builds": Limit(lambda built, _: 1, "build", "was built"),
-    "max_eager": Limit(
-        lambda built, _: built.times("compile"), "one-operation program", "was compiled"
-    ),
-    "max_unexplained": Limit(
-        lambda built, cause_of: cause_of(built).kind == "unexplained",
-        "unexplained build",
-        "was built unexplained",
-    ),
-    "max_compile_seconds": Limit(lambda built, _: compile_s(built)),
+LIMITS: dict[str, Callable[[Built, CauseOf], float]] = {
+    "max_compiles": lambda built, _: built.times("compile"),
+    "max_traces": lambda built, _: built.times("trace") > 0,
+    "max_lowers": lambda built, _: built.times("lower"),
+    "max_builds": lambda built, _: 1,
+    "max_eager": lambda built, _: built.times("compile"),
+    "max_unexplained": lambda built, cause_of: cause_of(built).kind == "unexplained",
+    "max_compile_seconds": lambda built, _: compile_s(built),
 }
-"""By name; :func:`harness.budget` says what each one is. All but the seconds are counts."""
+"""What each counts of a build; :func:`harness.budget` describes them. All but the seconds are
+counts."""
 
 NAMES = tuple(LIMITS)
 

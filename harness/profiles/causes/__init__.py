@@ -1,1 +1,1 @@
-"""Why JAX builds: one file for each cause, which says everything about it."""
+"""Why JAX builds, and what can be done about it: a row or a file for each cause."""

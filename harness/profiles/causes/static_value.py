@@ -4,139 +4,93 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePath
 
-from harness.profiles.causes import another_program
-from harness.profiles.causes.cause import UNSURE, Cause, Change, ChangeKind, Pair, WithoutEdit
-from harness.profiles.causes.words import (
-    AN_ARRAY,
-    FILTER_JIT,
+from harness.profiles.causes.cause import Cause, Change, Pair, Remedy, WithoutEdit
+from harness.profiles.causes.outside import library_remedy
+from harness.profiles.causes.values import (
     defined_at,
     is_array,
-    library_remedy,
+    is_number,
+    numbers_aside,
+    static_change,
     static_text,
 )
 from harness.profiles.model import Built
-from harness.profiles.names import package_of
+from harness.profiles.names import FILTER_JIT, package_of, wrappers
 from harness.watch.events import Static
 
-_ANOTHER = "another"
-"""Stands for the type of a function that is defined elsewhere, or an object of another type."""
 
+def values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change]:
+    """Look at a static argument.
 
-def _value(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change]:
+    The form is `recreated` for another object of one function or type, and `another` for a function
+    that is defined elsewhere, or an object of another type.
+    """
     before, after = statics
-    texts = static_text(before, after), static_text(after, before)
+    what = static_change(before, after)
     if pair.new.eager:
-        return [Change(after.name, *texts)]
-    file, line = place = defined_at(after.value)
-    numbered = after.object and not _is_number(after.value)
-    if numbered and (before.type, defined_at(before.value)) != (after.type, place):
-        return [Change(after.name, *texts, _ANOTHER)]
-    defined = f"{file}:{line}" if file else after.type if " (object " in texts[1] else ""
-    return [Change(after.name, *texts, after.type, defined)]
+        return [what]
+    what = what._replace(type=after.type)
+    old, new = defined_at(before.value), defined_at(after.value)
+    if after.object and not is_number(after.value) and (before.type, old) != (after.type, new):
+        return [what._replace(form="another")]
+    if new.file:
+        place, library = f"{new.file}:{new.line}", package_of(new.file)
+        what = what._replace(before=old.name, after=new.name)
+        return [what._replace(form="recreated", place=place, library=library)]
+    return [what._replace(form="recreated" if "object" in what.ways else "")]
 
 
-def _or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
+def or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
+    """Look at an argument that is static in one of the two builds and an array in the other."""
     before, after = statics
     if before is None and after is not None and is_array(after.name, pair.old.arguments):
-        yield Change(after.name, AN_ARRAY, static_text(after))
+        yield Change(after.name, "", static_text(after)[0], "array", ("array", ""))
     if after is None and before is not None and is_array(before.name, pair.new.arguments):
-        yield Change(before.name, static_text(before), AN_ARRAY)
+        yield Change(before.name, static_text(before)[0], "", "array", ("", "array"))
 
 
-def _sentence(built: Built, what: Change) -> str:
-    name, texts = f"`{what.argument}`", (what.before, what.after)
-    if AN_ARRAY in texts:
-        before, after = (text if text == AN_ARRAY else f"the static {text}" for text in texts)
-        return f"{name} was {before}, now it is {after}."
-    if what.defined:
-        return f"{name} is static, and is {_made_anew(what)}."
-    return f"{name} is static and was {what.before}, now {what.after}: every value is built anew."
+def remedy(pair: Pair, what: Change, statics: tuple[Static, Static]) -> Remedy | None:
+    """Return what to do about a static argument; None where each value is another program."""
+    built, name = pair.new, what.argument
+    if what.form == "array":
+        return Remedy("array or never", name)
+    old, new = statics
+    number = is_number(new.value)
+    if what.type == "bool":  # two values are few, and a library's mode
+        return Remedy("dynamic bool", name) if built.function.origin == "program" else None
+    if what.form == "another" or what.type == "type":
+        return None
+    retyped = old.value == new.value and old.type != new.type
+    if not number and (retyped or numbers_aside(old.value) != numbers_aside(new.value)):
+        return None
+    if what.form == "recreated" and what.place:
+        if what.library:
+            return library_remedy(built, what.library)
+        once = "static function once" if what.type == "function" else "static object once"
+        return Remedy(once, name)
+    if what.form == "recreated":
+        return Remedy("equality", name)
+    if FILTER_JIT in wrappers(built.function):
+        if not number:
+            return Remedy("filter_jit few values", name)
+        whole = new.type != "float" and numbers_aside(new.value) in ("", "-")
+        kind = "filter_jit array unless it sizes" if whole else "filter_jit array"
+        return Remedy(kind, name, new.value)
+    if built.function.origin == "library" or not number:
+        return Remedy("few values", name)  # no array can stand for shapes, classes
+    return Remedy("dynamic unless it sizes" if "int" in new.type else "dynamic", name)
 
 
-def _made_anew(what: Change) -> str:
-    """Return what a static argument is that differs from the earlier one only as an object."""
-    file, _, line = what.defined.rpartition(":")
-    if not file:
-        return f"another `{what.type.rpartition('.')[2]}` each time"
-    library = package_of(file)
-    place = f"{PurePath(file).name}:{line}{f' of {library}' if library else ''}"
-    made = f"another object each time: a {what.type} of"
-    if what.type == "function" or what.type.endswith("PjitFunction"):
-        made = f"a {'' if what.type == 'function' else 'jitted '}function made anew each time:"
-    return f"{made} `{what.after.partition(' (')[0]}` at {place}"
-
-
-def _remedy(built: Built, what: Change) -> str:
-    name = f"`{what.argument}`"
-    if AN_ARRAY in (what.before, what.after):
-        return f"Pass {name} always as an array, or never."
-    if what.type == "bool":
-        own = built.function.origin == "program"  # two values are few, and a library's mode
-        how = f"depend on {name}, make it a dynamic argument, an array (with jnp.where)."
-        return UNSURE + how if own else ""
-    words = [re.sub(r"\d+", "", text) for text in (what.before, what.after)]
-    if what.type in (_ANOTHER, "type") or (not _is_number(what.after) and words[0] != words[1]):
-        return ""  # each is another program
-    file = what.defined.rpartition(":")[0]
-    if file:
-        if library := package_of(file):
-            return library_remedy(built, library)
-        if what.type == "function":
-            return (
-                "Define the function once, outside the loop or function that makes it, and pass "
-                "what changes in it as an argument."
-            )
-        return f"Make {name} once, outside the loop or function that makes it."
-    if what.defined:
-        return (
-            f"Pass the same object as {name}, or give its type, and those of what it holds, "
-            "__eq__ and __hash__ by content (a frozen dataclass)."
-        )
-    if built.function.through == FILTER_JIT:
-        return _of_filtered(what)
-    if built.function.origin == "library" or not _is_number(what.after):
-        return f"Let {name} take few values."  # no array can stand for shapes, classes
-    if "int" in what.type:
-        return (
-            f"If {name} sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
-            "while_loop where it counts steps); else let it take few values."
-        )
-    return f"Make {name} a dynamic argument, or let it take few values."
-
-
-def _of_filtered(what: Change) -> str:
-    name = f"`{what.argument}`"
-    if not _is_number(what.after):
-        return f"Let {name} take few values: eqx.filter_jit takes all that is no array as static."
-    advice = f"Make {name} an array, e.g. `jnp.asarray({what.after})`"
-    if "." not in what.after and "e" not in what.after:
-        advice += ", if it is only computed with (no size, no count that Python needs)"
-    return f"{advice}: eqx.filter_jit takes all that is no array as static."
-
-
-def _is_number(text: str) -> bool:
-    return re.match(r"(np\.\w+\()?-?\d", text) is not None
-
-
-def _tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
-    values = cause.before, cause.after
-    plain = all(re.fullmatch(r"(np\.\w+\()?-?\d[^ ]*|True|False", text) for text in values)
+def tried(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
+    """Make a static number a dynamic argument."""
+    values_ = {
+        static.value
+        for built in builds
+        for static in (built.arguments.statics if built.arguments else ())
+        if static.name == cause.argument
+    }
+    plain = all(re.fullmatch(r"(np\.\w+\()?-?\d[^ ]*|True|False", text) for text in values_)
     if not plain or not cause.argument.isidentifier():
         return None
-    told = {"how": "dynamic", "argument": cause.argument}
-    return WithoutEdit(told, f"`{cause.argument}` of {{name}} as a dynamic argument")
-
-
-CAUSE = ChangeKind(
-    name="static value",
-    several="{what} is static and took {n} values",
-    apart=True,
-    looks={"statics": _value, "given": _or_array},
-    sentence=_sentence,
-    remedy=_remedy,
-    tried=_tried,
-    instead=another_program.of,
-    each=True,
-)
+    return WithoutEdit({"how": "dynamic", "argument": cause.argument})

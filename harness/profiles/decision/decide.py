@@ -1,4 +1,4 @@
-"""Say why each build of a profile was done, from its lines alone.
+"""Find why each build of a profile was done, from its lines alone.
 
 A build is compared with the earlier builds of its function in the same process: with those that
 share its trace, where JAX did not trace, and with the nearest, where it did. Only a difference
@@ -12,15 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.profiles.causes import (
-    cache_cleared,
-    concurrent,
-    evicted,
-    failed_before,
-    first,
-    raised,
-    unexplained,
-)
+from harness.profiles.causes import again
 from harness.profiles.causes.cause import Cause, Difference
 from harness.profiles.decision.differences import able, cause, differences, least_weight, weight
 from harness.profiles.decision.history import (
@@ -106,15 +98,15 @@ class _Deciding:
 
     def _cause(self, built: Built, aspects: Aspects, history: History) -> Cause:
         done = stages_done(built)
-        again = history.failed.get(aspects)
+        failed = history.failed.get(aspects)
         if not done and built.line.error:
-            return raised.of(built)
+            return again.raised(built)
         top = done[:1]
         if built.derived and aspects.function_object not in history.objects:
             return self._derived(built, history, aspects)
         if not history.objects:
-            again = again or history.last_failed
-            return failed_before.of(built, again.built) if again else first.of(built)
+            failed = failed or history.last_failed
+            return again.failed_before(failed.built) if failed else again.first(built)
         sharing = history.same_trace(aspects)
         kept = [entry for entry in sharing if top in entry.done]
         exact = [entry for entry in sharing if entry.aspects == aspects]
@@ -123,20 +115,22 @@ class _Deciding:
             # Traced or lowered before, and only now taken further: one build in two parts,
             # if it was not taken further as another program.
             if all(entry.built.line.derived and entry.built.times("trace") for entry in begun):
-                return first.as_it_is(built, begun[-1].built)
+                return again.first_as_it_is(built, begun[-1].built)
             return self._causes[begun[-1].built.line.id]
         if kept or top != "T":
-            found = [(entry, differences(entry.built, built)) for entry in kept]
-            had = [e for e, differs in found if not (able(differs, top) if top == "T" else differs)]
+            compared = [(entry, differences(entry.built, built)) for entry in kept]
+            had = [
+                e for e, differs in compared if not (able(differs, top) if top == "T" else differs)
+            ]
             if had:
                 return self._lost(built, had, top)
-            named = [(entry, able(differs, top)) for entry, differs in found]
+            named = [(entry, able(differs, top)) for entry, differs in compared]
             if any(differs for _, differs in named):
                 return _fewest(built, named)
             if kept:
-                return unexplained.of(built, kept[-1].built)
-        if again is not None:
-            return failed_before.of(built, again.built)
+                return again.unexplained(kept[-1].built)
+        if failed is not None:
+            return again.failed_before(failed.built)
         return self._nearest(built, aspects, history, top)
 
     def _derived(self, built: Built, history: History, aspects: Aspects) -> Cause:
@@ -150,24 +144,26 @@ class _Deciding:
             return self._causes[source.line.id]
         twin = history.twin(built, aspects)
         if twin is None or not self._cleared_between(twin, built):
-            return first.of(built)  # of the trace that JAX has: in another way than before
-        return unexplained.of(built, twin)
+            return again.first(built)  # of the trace that JAX has: in another way than before
+        return again.unexplained(twin)
 
     def _nearest(self, built: Built, aspects: Aspects, history: History, top: str) -> Cause:
         """Return what differs from the build that shares most; each has another trace."""
         # What was traced inside another function comes here to be lowered for the first time.
         stage = "T" if top == "L" else top
-        found: list[tuple[EarlierBuild, list[Difference]]] = []
+        compared: list[tuple[EarlierBuild, list[Difference]]] = []
         best = 0
         # The latest first, which is named if two equal.
         for entry in history.neighbours(aspects, self._interning.parts(built)):
             if best and least_weight(entry.built, built) >= best:
                 continue
             differs = able(differences(entry.built, built), stage)
-            found.append((entry, differs))
+            compared.append((entry, differs))
             if differs:
                 best = min(best or weight(differs), weight(differs))
-        return _fewest(built, found) if any(d for _, d in found) else unexplained.of(built)
+        if not any(differs for _, differs in compared):
+            return again.unexplained()
+        return _fewest(built, compared)
 
     def _lost(self, built: Built, had: list[EarlierBuild], top: str) -> Cause:
         """Return why JAX no longer had what it had built with nothing different."""
@@ -177,10 +173,10 @@ class _Deciding:
             kept, times = KEPT_OPERATIONS, self._operations
         since = len(times) - bisect_left(times, latest.line.end_ns)
         why = (
-            cache_cleared.of(built, self._cleared_between(latest, built))
-            or concurrent.of(built, [entry.built for entry in had])
-            or evicted.of(built, since, kept)
-            or unexplained.of(built, latest)
+            again.cache_cleared(built, self._cleared_between(latest, built))
+            or again.concurrent(built, [entry.built for entry in had])
+            or again.evicted(since, kept)
+            or again.unexplained(latest)
         )
         return why._replace(nearest=latest.line.id)
 
@@ -203,8 +199,8 @@ def _function_key(built: Built) -> tuple[str, ...]:
     return function.name, function.file, str(function.line), around
 
 
-def _fewest(built: Built, found: Sequence[tuple[EarlierBuild, list[Difference]]]) -> Cause:
+def _fewest(built: Built, compared: Sequence[tuple[EarlierBuild, list[Difference]]]) -> Cause:
     """Return the cause by the latest of the builds with the fewest differences."""
-    some = [(entry, differs) for entry, differs in found if differs]
+    some = [(entry, differs) for entry, differs in compared if differs]
     entry, differs = min(some, key=lambda pair: (weight(pair[1]), -pair[0].built.line.begin_ns))
     return cause(entry.built, built, differs)

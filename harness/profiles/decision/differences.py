@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from harness.profiles.causes.cause import UNTRACED, Cause, Difference, Pair, Place, worded
-from harness.profiles.causes.registry import LOOKS
-from harness.profiles.causes.words import (
-    ANOTHER_OBJECT,
-    MENTIONED,
-    alone,
-    eager_remedy,
-    jax_function,
-    names_text,
+from harness.profiles.causes.cause import (
+    UNTRACED,
+    Cause,
+    Difference,
+    Pair,
+    Place,
+    Remedy,
+    caused,
+    several,
 )
+from harness.profiles.causes.kinds import LOOKS
+from harness.profiles.causes.outside import eager_remedy
 from harness.profiles.decision.history import IGNORED, STATIC, static_key
 from harness.profiles.model import Built
 from harness.watch import events
@@ -25,10 +27,10 @@ _ALONE = ("statics", "context", "options")
 
 def differences(old: Built, new: Built) -> list[Difference]:
     """Return all differences; of those that suffice alone, the one to name comes first."""
-    found = sorted(_all(Pair(old, new)), key=lambda one: not one.kind.foremost)
+    ordered = sorted(_all(Pair(old, new)), key=lambda one: not one.kind.foremost)
     placed: set[str] = set()
     kept = []
-    for difference in found:
+    for difference in ordered:
         if difference.kind.placed:  # a mesh is part of the type, and told of there
             if difference.change.argument in placed:
                 continue
@@ -66,14 +68,14 @@ def _seen(pair: Pair, place: Place, item: Any) -> Iterator[Difference]:
             continue
         sets_off = kind.sets_off if place in UNTRACED else "T"
         for change in changes:
-            yield Difference(kind, change, sets_off)
+            yield Difference(kind, change, sets_off, item)
         if place in _ALONE:
             return
 
 
 def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> Iterator[Difference]:
     if old.tree != new.tree:
-        yield from _seen(pair, "tree", (old.tree, new.tree))
+        yield from _seen(pair, "tree", (old, new))
     if old.statics != new.statics:
         earlier = {static.name: static for static in old.statics}
         for static in new.statics:
@@ -110,17 +112,17 @@ def _changed(old: dict[str, str], new: dict[str, str]) -> list[tuple[str, str | 
     return [(name, before, after) for name, before, after in both if before != after]
 
 
-def able(found: list[Difference], stage: str) -> list[Difference]:
+def able(differs: list[Difference], stage: str) -> list[Difference]:
     """Return the differences, those that can set off a stage first; none where none can."""
-    first = [difference for difference in found if stage in difference.sets_off]
-    if not first or len(first) == len(found):
+    first = [difference for difference in differs if stage in difference.sets_off]
+    if not first or len(first) == len(differs):
         return first
-    return first + [difference for difference in found if stage not in difference.sets_off]
+    return first + [difference for difference in differs if stage not in difference.sets_off]
 
 
-def weight(found: list[Difference]) -> int:
+def weight(differs: list[Difference]) -> int:
     """Return how far two builds lie apart."""
-    return sum(difference.kind.weight for difference in found)
+    return sum(difference.kind.weight for difference in differs)
 
 
 def least_weight(old: Built, new: Built) -> int:
@@ -137,66 +139,44 @@ def least_weight(old: Built, new: Built) -> int:
     return 2 * (types + values)
 
 
-def cause(old: Built, built: Built, found: list[Difference]) -> Cause:
-    """Return the cause of a build that differs from the nearest one, the first of `found`."""
-    for difference in found:
+def cause(old: Built, built: Built, differs: list[Difference]) -> Cause:
+    """Return the cause of a build that differs from the nearest one, the first of `differs`."""
+    pair = Pair(old, built)
+    for difference in differs:
         if difference.kind.instead is not None:
-            told = difference.kind.instead(Pair(old, built), found)
-            if told is not None:
-                return told
-    (kind, change, _), *others = found
-    text = _sentence(built, found[0])
-    alike = [one.change for one in others if one.kind is kind]
-    if alike and all(one[1:3] == change[1:3] for one in alike):
-        text += f" The same for {names_text([one.argument for one in alike])}."
-        others = [one for one in others if one.kind is not kind]
-    if others:
-        text += f" Also: {'; '.join(map(_short, others[:MENTIONED]))}"
-        rest = len(others) - MENTIONED
-        text += f"; and {rest} more." if rest > 0 else "."
-    if built.eager:
-        remedy = eager_remedy(built)
-    else:
-        inside = f"{change.argument}.", f"{change.argument}["
-        apart = [one for one in others if not f"{one.change.argument}.".startswith(inside)]
-        sizes = {one.kind.name for one in others if one not in apart} & {"shape"}
-        left = [one for one in apart if set(one.sets_off) & set(found[0].sets_off)]
-        remedies = [worded(one.kind.remedy, built, one.change) for one in (found[0], *left)]
-        mended = all(remedies) and not (sizes and change.type)  # a field that sizes arrays stays
-        remedy = remedies[0] + _mended_too(left) if mended else ""
-    return Cause(kind.name, *change[:3], text, remedy, old.line.id, change.defined)
+            other = difference.kind.instead(pair, differs)
+            if other is not None:
+                return other
+    foremost, *others = differs
+    alike = [one.change for one in others if one.kind is foremost.kind]
+    same = [*foremost.change[1:3], foremost.change.ways]
+    if any([*one[1:3], one.ways] != same for one in alike):
+        alike = []
+    elif alike:
+        others = [one for one in others if one.kind is not foremost.kind]
+    names = several([one.argument for one in alike])
+    remedy = eager_remedy(built) if built.eager else _remedy(pair, foremost, others)
+    return caused(
+        foremost.kind.name,
+        foremost.change,
+        remedy=remedy._replace(alike=names) if remedy and not built.eager else remedy,
+        nearest=old.line.id,
+        alike=names,
+        also=several([(one.kind.name, one.change) for one in others]),
+    )
 
 
-def _mended_too(left: Sequence[Difference]) -> str:
-    """Return what a remedy leaves: what would have set off the same stage by itself."""
-    if not left:
-        return ""
-    kind, what, _ = left[0]
-    if len(left) == 1:
-        return f" `{what.argument}` differs too ({kind.name}): mend both."
-    return f" `{what.argument}` ({kind.name}) and {len(left) - 1} more differ too: mend all."
-
-
-def _sentence(built: Built, difference: Difference) -> str:
-    kind, what, _ = difference
-    if not built.eager:
-        return worded(kind.sentence, built, what)
-    known = jax_function(built) + alone(built)
-    if kind.of_jax is not None:
-        return kind.of_jax(built, known)
-    comma = "," if alone(built) else ""
-    if kind.each:
-        return (
-            f"{known}{comma} is built for each {kind.name}: `{what.argument}` was {what.before}, "
-            f"now {what.after}."
-        )
-    general = worded(kind.sentence, built, what)
-    general = general.replace("The ", "the ", 1) if general.startswith("The ") else general
-    return f"{known}{comma} was built again: {general}"
-
-
-def _short(difference: Difference) -> str:
-    kind, what, _ = difference
-    if what.after == ANOTHER_OBJECT:
-        return f"{kind.name} of `{what.argument}`: another object, `{what.before}`"
-    return f"{kind.name} of `{what.argument}`: {what.before} → {what.after}"
+def _remedy(pair: Pair, foremost: Difference, others: list[Difference]) -> Remedy | None:
+    """Return the remedy of the foremost difference, with what differs too and needs another."""
+    change = foremost.change
+    inside = f"{change.argument}.", f"{change.argument}["
+    apart = [one for one in others if not f"{one.change.argument}.".startswith(inside)]
+    if change.type and any(one.kind.name == "shape" for one in others if one not in apart):
+        return None  # a field that sizes arrays stays
+    left = [one for one in apart if set(one.sets_off) & set(foremost.sets_off)]
+    remedies = [one.kind.remedy_of(pair, one) for one in (foremost, *left)]
+    if not all(remedies) or remedies[0] is None:
+        return None
+    return remedies[0]._replace(
+        left=several([(one.kind.name, one.change.argument) for one in left])
+    )

@@ -8,8 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from harness.profiles.causes.configuration import CONTEXTS
-from harness.profiles.causes.words import committed, defined_at
+from harness.profiles.causes.values import CONTEXTS, committed, defined_at
 from harness.profiles.model import Built
 from harness.watch import events
 

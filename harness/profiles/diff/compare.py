@@ -5,21 +5,107 @@ A function that was renamed, or moved to another file, is one that is gone and o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from harness.profiles.diff.difference import (
-    NOT_KNOWN,
-    FunctionChange,
-    FunctionTotals,
-    ProfileDifference,
-    Status,
-)
-from harness.profiles.figures import damage
-from harness.profiles.functions import COUNTS, Counted, by_function
+import pandas as pd
+
+from harness.profiles.causes.cause import Cause
+from harness.profiles.figures import Defect, damage
+from harness.profiles.functions import COUNTS, SIZES, Counted, by_function
+from harness.profiles.model import Built
 from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES
-from harness.profiles.recorded import Recorded
 from harness.watch.events import Backend, Import
+
+if TYPE_CHECKING:
+    from harness.profiles.recorded import Recorded
+
+NOT_KNOWN = "not recorded"
+
+Status = Literal["changed", "new", "gone", "same"]
+
+
+class FunctionTotals:
+    """What was built of a function in one profile; its seconds are of one run, with no error bar.
+
+    Attributes:
+        causes: builds by (kind, argument) of their cause.
+        examples: the first cause of each, with its build.
+        settings: what `jax.jit` was given.
+    """
+
+    def __init__(self, one: Counted, profile: Recorded) -> None:
+        self.counts, self.seconds, self.sizes = one.counts, one.seconds, one.sizes
+        self.causes: Counter[tuple[str, str]] = Counter()
+        self.examples: dict[tuple[str, str], tuple[Cause, Built]] = {}
+        self.settings: dict[str, str] = {}
+        for built in one.builds:
+            cause = profile.cause_of(built)
+            self.causes[cause.kind, cause.argument] += 1
+            self.examples.setdefault((cause.kind, cause.argument), (cause, built))
+            if built.settings is not None:
+                self.settings.update(built.settings.jit)
+
+    @property
+    def total_s(self) -> float:
+        """All stages together."""
+        return sum(self.seconds.values())
+
+    @property
+    def requests(self) -> int:
+        """Programs that were asked for, compiled or loaded."""
+        return self.counts["compiles"] + self.counts["loads"]
+
+
+@dataclass(frozen=True)
+class FunctionChange:
+    """A function in two profiles."""
+
+    function: Counted
+    """As B has it; as A has it where B has none."""
+    a: FunctionTotals
+    b: FunctionTotals
+    status: Status
+
+    @property
+    def gained(self) -> dict[tuple[str, str], int]:
+        """By how much each cause's builds became more in B, or fewer (negative)."""
+        keys = dict.fromkeys((*self.b.causes, *self.a.causes))
+        found = {key: self.b.causes.get(key, 0) - self.a.causes.get(key, 0) for key in keys}
+        return {key: count for key, count in found.items() if count}
+
+    @property
+    def weight(self) -> tuple[bool, float, int]:
+        """How much it matters: seconds of one side beyond the other's, then builds."""
+        builds = self.b.counts["builds"] - self.a.counts["builds"]
+        return self.status == "same", -abs(self.b.total_s - self.a.total_s), -abs(builds)
+
+
+@dataclass(frozen=True)
+class ProfileDifference:
+    """What changed from profile A to profile B."""
+
+    changes: tuple[FunctionChange, ...]
+    """Every function of either, what matters most first, what is the same last."""
+    totals: dict[str, tuple[float, float]]
+    """Numbers of everything together, A's and B's; seconds where the name ends in `_s`."""
+    facts: dict[str, tuple[str, str]]
+    """Versions, device, machine, command, settings."""
+    damage: tuple[tuple[str, Defect], ...]
+    """What is not whole in one of them, `A` or `B`."""
+    programs: tuple[str, str]
+    """A's and B's."""
+    machines: tuple[tuple[tuple[str, int], ...], ...]
+    """A's and B's: names and numbers of cores."""
+
+    @property
+    def changed(self) -> list[FunctionChange]:
+        """The functions that are not the same."""
+        return [change for change in self.changes if change.status != "same"]
+
 
 LONGEST = 200
 """Characters of a value that are shown."""
@@ -44,7 +130,15 @@ def compare(a: Recorded, b: Recorded) -> ProfileDifference:
     changes.sort(key=lambda change: change.weight)
     in_a, in_b = _totals(a, functions[0]), _totals(b, functions[1])
     totals = {name: (in_a[name], in_b[name]) for name in in_a}
-    return ProfileDifference(tuple(changes), totals, _facts(a, b), tuple(_warnings(a, b)))
+    sides = (("A", a), ("B", b))
+    return ProfileDifference(
+        tuple(changes),
+        totals,
+        _facts(a, b),
+        tuple((name, one) for name, profile in sides for one in damage(profile)),
+        (program_of(a.command), program_of(b.command)),
+        (_machines(a), _machines(b)),
+    )
 
 
 def _change(one: Counted | None, other: Counted | None, a: Recorded, b: Recorded) -> FunctionChange:
@@ -157,20 +251,35 @@ def _joined(values: Iterable[str]) -> str:
     return " | ".join(sorted(set(values)))
 
 
-def _warnings(a: Recorded, b: Recorded) -> Iterator[str]:
-    """Yield what makes two profiles hard to compare, a sentence each."""
-    for name, profile in (("A", a), ("B", b)):
-        yield from (f"{name} is not whole: {text}" for text in damage(profile))
-    programs = program_of(a.command), program_of(b.command)
-    if programs[0] != programs[1]:
-        yield "Two programs: A is {}, B {}.".format(
-            *(shortened(program, 60) or "unknown" for program in programs)
-        )
-    machines = [
-        sorted({(one.started.host, one.started.cpu_count) for one in profile.processes})
-        for profile in (a, b)
-    ]
-    if machines[0] != machines[1]:
-        yield "Two machines: A {}, B {}. Seconds say little.".format(
-            *(", ".join(f"{host} ({cores} cores)" for host, cores in side) for side in machines)
-        )
+def _machines(profile: Recorded) -> tuple[tuple[str, int], ...]:
+    started = [process.started for process in profile.processes]
+    return tuple(sorted({(one.host, one.cpu_count) for one in started}))
+
+
+def numbers(side: FunctionTotals) -> dict[str, float]:
+    """Return all counts, seconds and sizes of a side."""
+    seconds = {f"{stage}_s": took for stage, took in side.seconds.items()}
+    return {**side.counts, **seconds, **side.sizes}
+
+
+def frame(difference: ProfileDifference) -> pd.DataFrame:
+    """Return a row per function: `a_compiles`, `b_compiles`, `a_trace_s`, `b_causes` and so on."""
+    parts = (*COUNTS, *(f"{stage}_s" for stage in STAGES), *SIZES, "causes")
+    rows = []
+    for change in difference.changes:
+        place, qualname, name, line = change.function.key
+        row = [qualname, name, place, line, change.function.function.origin, change.status]
+        sides = [
+            numbers(side)
+            | {"causes": "; ".join(f"{n} {cause_name(*k)}" for k, n in causes.items())}
+            for side, causes in ((change.a, change.a.causes), (change.b, change.b.causes))
+        ]
+        rows.append([*row, *(side[part] for part in parts for side in sides)])
+    names = ["function", "name", "place", "line", "origin", "status"]
+    names += [f"{side}_{part}" for part in parts for side in "ab"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def cause_name(kind: str, argument: str) -> str:
+    """Return a cause as a label: shape `x`."""
+    return f"{kind} `{argument}`" if argument else kind

@@ -13,10 +13,10 @@ from harness.profiles.causes.cause import Cause
 from harness.profiles.figures import requests_of
 from harness.profiles.names import Names
 from harness.profiles.pieces import OTHER, STAGES
+from harness.watch.events import Build, Function
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-    from harness.watch.events import Build, Function
 
 DONE = ("traces", "lowers", "compiles", "loads")
 FUNCTION = ["function", "qualname", "through", "origin", "file", "line"]
@@ -107,10 +107,9 @@ def _columns(profile: Recorded) -> dict[str, list[Any]]:
         "key": requests("key"),
         "cause": [cause.kind for cause in causes],
         "argument": [cause.argument for cause in causes],
-        "before": [cause.before for cause in causes],
-        "after": [cause.after for cause in causes],
-        "sentence": [cause.sentence for cause in causes],
-        "remedy": [cause.remedy for cause in causes],
+        "before": [cause.values[0] for cause in causes],
+        "after": [cause.values[1] for cause in causes],
+        "remedy_id": [cause.remedy.id if cause.remedy else "" for cause in causes],
         "saved_s": [_saved_s(line, cold) for line in lines],
         "entry_bytes": [
             sum(one.entry_bytes for one in line.requests) or math.nan for line in lines

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from harness.cache.saved import cold_seconds, saved_s
 from harness.errors import UsageError
-from harness.profiles.causes.registry import BLAMELESS
+from harness.profiles.causes.kinds import BLAMELESS
 from harness.profiles.figures import groups, requests_of
 from harness.profiles.model import call_site_of
 from harness.profiles.names import line_text
@@ -43,7 +43,7 @@ def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
     """
     if table not in TABLES:
         raise UsageError(f"A table {table!r} is not known; there are {', '.join(TABLES)}.")
-    return TABLES[table].make(profile)
+    return TABLES[table](profile)
 
 
 def functions(profile: Recorded) -> pd.DataFrame:
@@ -85,8 +85,7 @@ def causes(profile: Recorded) -> pd.DataFrame:
             "n_values": [len(group.values) for group in found],
             "values": [", ".join(group.values) for group in found],
             "call_sites": [_counted(built.site for built in group.builds) for group in found],
-            "sentence": [group.cause.sentence for group in found],
-            "remedy": [group.cause.remedy for group in found],
+            "remedy_id": [g.cause.remedy.id if g.cause.remedy else "" for g in found],
         }
     )
 
@@ -167,7 +166,6 @@ def time(profile: Recorded) -> pd.DataFrame:
                 total.seconds[part] / total.wall_s if total.wall_s else math.nan
                 for total, part in rows
             ],
-            "meaning": [PARTS[part] for _, part in rows],
         }
     )
 
@@ -228,58 +226,14 @@ def _counted(values: Iterable[str]) -> str:
     )
 
 
-class ProfileTable(NamedTuple):
-    """A table of a profile."""
-
-    make: Callable[[Recorded], pd.DataFrame]
-    about: str
-    main: str
-    """Columns that a terminal shows, as many as fit, from the first."""
-
-
-TABLES = {
-    "time": ProfileTable(
-        time,
-        "the wall time of the run and of each process, in parts that add up to it",
-        "process part seconds share meaning low high",
-    ),
-    "functions": ProfileTable(
-        functions,
-        "a row per function: builds, stages, first call, later calls that were looked up",
-        "function builds build_s causes again_s compiles compile_s again traces loads visits "
-        "trace_s lowers lower_s load_s first_call_s n_call_sites",
-    ),
-    "builds": ProfileTable(
-        builds,
-        "a row per build: everything that is known of it",
-        "begin_s function call_site build_s cause argument before after process compile_s load_s "
-        "reason trace_s lower_s outcome other_s",
-    ),
-    "causes": ProfileTable(
-        causes,
-        "a row per function and cause",
-        "function cause argument builds build_s remedy values call_sites n_values",
-    ),
-    "sites": ProfileTable(
-        sites,
-        "a row per line of code that builds were asked for from",
-        "call_site builds build_s functions causes compiles site_function sampled_s compile_s "
-        "loads trace_s lower_s load_s other_s",
-    ),
-    "cache": ProfileTable(
-        cache,
-        "what the persistent cache did: outcomes, reasons, seconds",
-        "outcome reason requests compile_s saved_s entry_bytes load_s write_s modules",
-    ),
-    "eager": ProfileTable(
-        eager,
-        "lines that call JAX's own functions outside jit",
-        "call_site builds compiles build_s functions site_function",
-    ),
-    "threads": ProfileTable(
-        threads,
-        "a row per thread, with the parts of its time",
-        "process thread main wall_s build_s compile_s jax_s library_s program_s samples trace_s "
-        "lower_s other_s load_s unattributed_s",
-    ),
+TABLES: dict[str, Callable[[Recorded], pd.DataFrame]] = {
+    "time": time,
+    "functions": functions,
+    "builds": builds,
+    "causes": causes,
+    "sites": sites,
+    "cache": cache,
+    "eager": eager,
+    "threads": threads,
 }
+"""By name: how each is made."""

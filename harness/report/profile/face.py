@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.profiles.answer.summary import summary
+from harness.output.profile import summary
 from harness.profiles.recorded import Recorded, read
 from harness.records.units import counted
 from harness.report import files
@@ -33,15 +34,18 @@ class Profile(Recorded):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    def summary(self, width: int = 100, lines: int | None = 24) -> list[str]:
+    def summary(
+        self, width: int = 100, lines: int | None = 24, mute: Sequence[str] = ()
+    ) -> list[str]:
         """Return the answer as lines of text that fit a screen.
 
         Args:
             width: of a line, in characters; 60 at least.
             lines: how many there are at most; where even the sums, the first remedy and the next
                 steps need more, these stay. None for all findings.
+            mute: identifiers of remedies, `JH050`: findings that have one of them are one line.
         """
-        return summary(self, width, lines)
+        return summary(self, width, lines, mute)
 
     def frame(self, table: str = "builds") -> pd.DataFrame:
         """Return one of the tables as a pandas frame; docs/profile.md has their columns.
@@ -52,7 +56,7 @@ class Profile(Recorded):
         Raises:
             UsageError: if there is no such table.
         """
-        from harness.profiles.tables.frames import frame  # pandas: half a second
+        from harness.output.profile_tables import frame  # pandas: half a second
 
         return frame(self, table)
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from pandas.api import types
 
+from harness.output.profile_tables import frame
 from harness.profiles import tracks
 from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
-from harness.profiles.tables.frames import frame
 from harness.report.content import Column, ColumnKind, Table
 
 if TYPE_CHECKING:

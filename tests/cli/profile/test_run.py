@@ -10,7 +10,7 @@ from rich.console import Console
 
 from harness.cli.profile import app, told
 from harness.errors import UsageError
-from harness.profiles.answer.summary import summary
+from harness.output.profile import summary
 from harness.profiles.causes.cause import Cause
 from harness.profiles.recorded import read
 from harness.report import files

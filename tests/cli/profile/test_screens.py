@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.profiles.answer.findings import findings
+from harness.output.profile_findings import finding_texts
 from harness.report.profile.face import load_profile
 
 pytestmark = pytest.mark.usefixtures("fresh_processes")
@@ -153,7 +153,7 @@ def test_the_first_remedy_is_whole_and_a_higher_terminal_shows_more(folders, pro
     folder = folders(program)
     text = on_a_terminal(folder, rows)
     lines, words = text.splitlines(), " ".join(text.split())
-    first = next(one for one in findings(load_profile(folder)) if one.remedy)
+    first = next(one for one in finding_texts(load_profile(folder)) if one.remedy)
     assert f"{first.text}, {first.place}" in words, words
     assert first.remedy in words
     left = re.search(r"in (\d+) other findings?: harness profile show", words)

@@ -33,7 +33,6 @@ def test_the_same_build_again_is_unexplained(made):
     found = cause(made, build(made, 1))
     assert (found.kind, found.nearest) == ("unexplained", first)
     assert cause(made, first).nearest == 0, "there was none before"
-    assert "nothing that is recorded accounts for it" in found.sentence
 
 
 def test_only_clearing_after_the_latest_of_equal_builds_explains_one(made):
@@ -59,8 +58,7 @@ def test_only_a_cache_that_was_full_is_said_to_have_evicted(made):
     assert cause(made, again).kind == "unexplained"
     build(made, 3, shape="9")
     found = cause(made, build(made, 2, stages="LC"))
-    assert found.kind == "evicted"
-    assert "JAX keeps 2,048" in found.sentence
+    assert (found.kind, found.after) == ("evicted", "2048")
 
 
 def test_two_threads_at_once(made):
@@ -77,7 +75,7 @@ def test_the_nearest_build_is_found_behind_many(made):
         build(made, 1, shape="7", object_=2 + n)
     found = cause(made, build(made, 1, shape="2,4"))
     assert found[:4] == ("shape", "x", "(2, 3)", "(2, 4)")
-    assert "(axis 1)" in found.sentence
+    assert found.sizes == ((2, 3), (2, 4))
 
 
 def test_processes_know_nothing_of_each_other(made):

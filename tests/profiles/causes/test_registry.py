@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from harness.profiles.causes.cause import ChangeKind
+from harness.output.profile_causes import CLAUSES
+from harness.output.profile_remedies import TEXTS
+from harness.profiles.causes import pytree
+from harness.profiles.causes.cause import IDS, REMEDIES, Kind
+from harness.profiles.causes.kinds import KINDS
 from tests.added import House
 from tests.report.pages import embedded
 
 PROGRAM = """
 import sys
 from harness.profiles.decision.decide import decide
-from harness.profiles.answer.summary import summary
+from harness.output.profile import summary
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded
-from harness.profiles.tables.frames import frame
+from harness.output.profile_tables import frame
 from harness.report.profile.page import write
 from harness.watch import events
 
@@ -41,21 +47,32 @@ def test_a_cause_is_one_new_file_and_its_entry(tmp_path):
     done = house.python("-c", PROGRAM)
     assert done.returncode == 0, done.stderr
     answer, _, table = done.stdout.partition(",function,")
-    assert "`step` was traced once more: products of matrices were highest, now default" in answer
-    assert "Set it once." in answer
-    assert "precision,precision,1," in table
+    assert "`step` was traced once more: precision of `jax_default_matmul_precision` was" in answer
+    assert "(JH070)" in answer
+    assert "precision,jax_default_matmul_precision,1," in table
     page = (house.folder / "page.html").read_text(encoding="utf-8")
-    assert "Products of matrices were highest, now default." in str(embedded(page))
+    assert "was highest, now default." in str(embedded(page))
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "error"),
     [
-        ({"looks": {}}, "'x' looks at nothing; expected some of function, "),
         ({"looks": {"sizes": lambda *_: None}}, "'x' looks at sizes; expected some of function, "),
-        ({}, "missing 1 required keyword-only argument: 'looks'"),
+        ({"remedy": "padd"}, "'x' has the remedy 'padd'"),
     ],
 )
-def test_a_cause_that_is_never_found_is_refused(given, said):
-    with pytest.raises(TypeError, match=said):
-        ChangeKind(name="x", sentence="", remedy="", **given)
+def test_a_cause_that_is_never_found_or_has_no_such_remedy_is_refused(given, error):
+    with pytest.raises(TypeError, match=error):
+        Kind(name="x", **given)
+
+
+def test_every_form_that_a_cause_can_have_has_words():
+    without = {kind for kind in KINDS if (kind, "") not in CLAUSES}
+    assert without == set()
+    assert {form for kind, form in CLAUSES if kind == "pytree"} == set(pytree.Form.__args__)
+
+
+def test_every_remedy_has_an_identifier_of_its_own_and_words():
+    assert REMEDIES.keys() == TEXTS.keys()
+    assert len(IDS) == len(REMEDIES)
+    assert all(re.fullmatch(r"JH\d{3}", one) for one in IDS)

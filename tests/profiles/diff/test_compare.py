@@ -11,19 +11,20 @@ from click.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.errors import HarnessError
-from harness.profiles.causes.cause import Cause
-from harness.profiles.diff.compare import compare
-from harness.profiles.diff.difference import SECONDS, document, frame
+from harness.output import profile_diff
+from harness.output.profile_diff import SECONDS, document, warnings
+from harness.profiles.causes.cause import Cause, Remedy
+from harness.profiles.diff.compare import compare, frame
 from harness.watch.events import Program, Run
 from tests.profiles.made import Made
 
-STATIC_IS = "`steps` is static and was 1, now 2"
-STATIC = Cause("static value", "steps", "1", "2", STATIC_IS, "Make it dynamic.")
+STATIC_IS = "`steps` is static and was 1, now 2: JAX builds for every value"
+STATIC = Cause("static value", "steps", "1", "2", remedy=Remedy("dynamic", "steps"))
 FIRST = Cause("first")
 
 
 def answer(a, b):
-    return compare(a.profile(), b.profile()).answer
+    return profile_diff.answer(compare(a.profile(), b.profile()))
 
 
 def many(count, **kinds):
@@ -42,7 +43,7 @@ def test_what_matters_most_comes_first():
 def test_seconds_alone_are_no_change():
     found = compare(many(3).profile(), many(3, ms=900).profile())
     assert found.changed == []
-    assert found.answer == [
+    assert profile_diff.answer(found) == [
         "No count changed: both build 1 function in 3 builds, for the same causes."
     ]
     assert answer(Made(), Made()) == ["Neither builds anything."]
@@ -52,7 +53,7 @@ def test_what_only_the_persistent_cache_changed_is_said_once():
     a = Made().build("f").build("g").build("h")
     b = Made().build("f", outcome="hit").build("g", outcome="hit").build("h")
     changed = compare(a.profile(), b.profile())
-    assert changed.answer == [
+    assert profile_diff.answer(changed) == [
         "B loads 2 of 3 programs from the persistent cache, A none; nothing else changed."
     ]
     assert [c.b.counts["loads"] for c in changed.changes] == [1, 1, 0]
@@ -74,7 +75,8 @@ def test_a_load_where_the_other_compiles_beside_other_changes():
         (
             Made().build("f"),
             Made().build("f").build("f"),
-            "B compiles `f` (train.py:1) twice, A once: unexplained.",
+            "B compiles `f` (train.py:1) twice, A once: `f` was built again, and nothing that is "
+            "recorded explains it.",
         ),
         (Made(), Made().build("g"), "B builds `g` (train.py:1), which A does not: 1 compile, "),
         (Made().build("g"), Made(), "A builds `g` (train.py:1), which B does not: 1 compile, "),
@@ -137,11 +139,14 @@ def test_what_makes_two_profiles_hard_to_compare_is_said():
     b = Made(host="other", cores=64, argv=("serve.py",)).build("f")
     a.run = Run(("python", "-u", "train.py", "--x"), 0, 1, 0, 1)
     b.run = Run(("python", "-m", "serve"), 0, 1, 0, 1)
-    warnings = compare(a.profile(), b.profile()).warnings
-    assert len(warnings) == 3
-    assert warnings[0].startswith("A is not whole: 1 log cut off")
-    assert warnings[1] == "Two programs: A is train.py, B -m serve."
-    assert warnings[2] == "Two machines: A box (2 cores), B other (64 cores). Seconds say little."
+    texts = list(warnings(compare(a.profile(), b.profile())))
+    assert len(texts) == 3
+    assert texts[0].startswith("A is not whole: 1 log cut off")
+    assert texts[1] == "Two programs: A is train.py, B -m serve."
+    assert (
+        texts[2]
+        == "Two machines: A box (2 cores), B other (64 cores). Do not compare their seconds."
+    )
 
 
 def test_every_format_holds_the_same():
@@ -152,7 +157,15 @@ def test_every_format_holds_the_same():
         "kind": "static value",
         "argument": "steps",
         "builds": 16,
-        "example": STATIC._asdict(),
+        "example": {
+            "kind": "static value",
+            "argument": "steps",
+            "before": "1",
+            "after": "2",
+            "sentence": f"{STATIC_IS}.",
+            "remedy": "Make `steps` a dynamic argument, or let it take few values.",
+            "remedy_id": "JH020",
+        },
     }
     (row,) = csv.DictReader(io.StringIO(frame(difference).to_csv(index=False)))
     assert (row["function"], row["a_compiles"], row["b_compiles"]) == ("loss", "1", "17")
@@ -174,8 +187,8 @@ def test_two_real_profiles():
     (change,) = difference.changed
     for count in ("compiles", "traces"):
         assert (change.a.counts[count], change.b.counts[count]) == (1, 3)
-    assert difference.answer[0].startswith("B compiles `<lambda>` (")
-    assert " 3 times, A once" in difference.answer[0]
+    assert profile_diff.answer(difference)[0].startswith("B compiles `<lambda>` (")
+    assert " 3 times, A once" in profile_diff.answer(difference)[0]
 
 
 def run(*words):

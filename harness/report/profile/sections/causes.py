@@ -5,9 +5,8 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from harness.profiles.answer.findings import findings
-from harness.profiles.causes.registry import BLAMELESS
-from harness.profiles.causes.unexplained import CAUSE
+from harness.output.profile_findings import finding_texts
+from harness.profiles.causes.kinds import BLAMELESS
 from harness.records.units import counted, seconds_text
 from harness.report import charts
 from harness.report.charts import GREY, ORANGE, VERMILLION
@@ -18,7 +17,7 @@ from harness.report.profile.tables import Shown
 MOST_FINDINGS = 5
 """What the top of the page names."""
 
-UNEXPLAINED = CAUSE.name
+UNEXPLAINED = "unexplained"
 OUTSIDE = "outside jit"
 
 
@@ -27,7 +26,7 @@ def content(causes: pd.DataFrame) -> Content:
     if causes.empty:
         return Content(notes=("Nothing was built.",))
     again = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
-    mended = again & causes["remedy"].ne("")
+    mended = again & causes["remedy_id"].ne("")
     # What can be mended in front: the rest is what any program pays.
     causes = causes.assign(saves_s=causes["build_s"].where(mended), again=again, last=~mended)
     causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
@@ -82,13 +81,13 @@ def _figure(causes: pd.DataFrame) -> Figure:
 
 
 def _dearest(shown: Shown) -> tuple[str, ...]:
-    found = findings(shown.profile)
+    texts = finding_texts(shown.profile)
     lines = [
         f"{seconds_text(one.seconds)}: {one.text}{', ' if one.place else ''}{one.place}. "
         f"{one.remedy}".rstrip()
-        for one in found[:MOST_FINDINGS]
+        for one in texts[:MOST_FINDINGS]
     ]
-    if rest := found[MOST_FINDINGS:]:
+    if rest := texts[MOST_FINDINGS:]:
         seconds = seconds_text(sum(one.seconds for one in rest))
         lines.append(f"{seconds} in {counted(len(rest), 'other finding')}.")
     return tuple(lines) or ("Nothing stands out.",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.output.profile import damage_text
 from harness.profiles.figures import damage, unexplained
 from harness.profiles.model import seconds_of
 from harness.records.units import seconds_text, share_text
@@ -35,7 +36,7 @@ def _content(shown: Shown) -> Content:
 def _doubts(shown: Shown) -> list[str]:
     """Return, in a sentence each, what a reader should know before they trust the numbers."""
     profile, time = shown.profile, shown.frame("time")
-    lines = list(damage(profile))
+    lines = list(map(damage_text, damage(profile)))
     if profile.unfinished:
         lines.append(
             f"Builds that were still going on when their log ended: {len(profile.unfinished)}."

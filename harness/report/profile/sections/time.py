@@ -8,7 +8,7 @@ import json
 import altair as alt
 import pandas as pd
 
-from harness.profiles.answer.summary import summary
+from harness.output.profile import summary
 from harness.records.units import seconds_text, share_text
 from harness.report import charts
 from harness.report.content import Content, Figure, Section

@@ -61,9 +61,11 @@ class _Block:
         with self._stack:
             if error[0] is not None or self.window.free:
                 return
-            uses, text = self.window.judge(budget.limits, budget._chosen, budget.where, budget.each)
-        if uses:
-            raise budget._exceeded(text, list(map(_over, uses)))
+            judged = self.window.judge(budget.limits, budget._chosen, budget.where, budget.each)
+        if judged.uses:
+            from harness.output.profile_budgets import exceeded_text
+
+            raise BudgetExceeded(exceeded_text(judged), list(map(_over, judged.uses)))
 
 
 class Budget:
@@ -77,7 +79,6 @@ class Budget:
         functions: Any = None,
         each: Any = False,
         warm_up: Any = 0,
-        exceeded: type[BudgetExceeded] = BudgetExceeded,
     ) -> None:
         limits = limits_of(given, where)
         if not isinstance(each, bool):
@@ -96,7 +97,6 @@ class Budget:
         self.each = each
         self.warm_up = warm_up
         self.where = where
-        self._exceeded = exceeded
         self._chosen = Chosen(functions, where)
         self._entered = 0
         self._lock = threading.Lock()
@@ -209,6 +209,7 @@ def budget(
     functions: Pattern | Sequence[Pattern] | None = None,
     each: bool = False,
     warm_up: int = 0,
+    where: str = "",
 ) -> Budget:
     """Fail with :class:`BudgetExceeded` when more is built than allowed: for tests and CI.
 
@@ -252,6 +253,7 @@ def budget(
         each: allow as much for each function, rather than for all together.
         warm_up: calls, or entries of the block, that are free at the beginning; without a limit,
             none of the later ones may compile.
+        where: what messages call the budget; the file and line of this call without it.
 
     Raises:
         UsageError: if a limit is not a number, or there is none; at the end if `functions` has
@@ -260,7 +262,7 @@ def budget(
     limits = {name: value for name, value in locals().items() if name in NAMES}
     caller = sys._getframe(1)
     place = f"{os.path.basename(caller.f_code.co_filename)}:{caller.f_lineno}"
-    where = f"harness.budget at {place}"
+    where = where or f"harness.budget at {place}"
     if misplaced:
         raise UsageError(
             f"{where}: limits are given by name, such as @harness.budget(max_compiles=3); got "

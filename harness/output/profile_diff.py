@@ -1,111 +1,30 @@
-"""What changed from one profile to another: the data, the answer in sentences, and the formats."""
+"""What changed from one profile to another: the answer in sentences, and the tables."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pandas as pd
 
-from harness.profiles.causes.cause import Cause
-from harness.profiles.causes.words import said
-from harness.profiles.functions import COUNTS, SIZES, Counted
-from harness.profiles.pieces import STAGES
+from harness.output.profile import damage_text
+from harness.output.profile_causes import said, sentence
+from harness.output.profile_remedies import remedy_text
+from harness.profiles.diff.compare import (
+    NOT_KNOWN,
+    FunctionChange,
+    FunctionTotals,
+    ProfileDifference,
+    cause_name,
+    numbers,
+)
+from harness.profiles.functions import COUNTS
+from harness.profiles.names import shortened
 from harness.records.units import counted, often_text, seconds_text
-
-if TYPE_CHECKING:
-    from harness.profiles.recorded import Recorded
-
-NOT_KNOWN = "not recorded"
 
 SCHEMA = 1
 
 SECONDS = "Seconds are of one run each, without an error bar; counts are exact."
-
-Status = Literal["changed", "new", "gone", "same"]
-
-
-class FunctionTotals:
-    """What was built of a function in one profile; its seconds are of one run, with no error bar.
-
-    Attributes:
-        causes: builds by (kind, argument) of their cause.
-        examples: the first cause of each.
-        settings: what `jax.jit` was given.
-    """
-
-    def __init__(self, one: Counted, profile: Recorded) -> None:
-        self.counts, self.seconds, self.sizes = one.counts, one.seconds, one.sizes
-        self.causes: Counter[tuple[str, str]] = Counter()
-        self.examples: dict[tuple[str, str], Cause] = {}
-        self.settings: dict[str, str] = {}
-        for built in one.builds:
-            cause = profile.cause_of(built)
-            self.causes[cause.kind, cause.argument] += 1
-            self.examples.setdefault((cause.kind, cause.argument), cause)
-            if built.settings is not None:
-                self.settings.update(built.settings.jit)
-
-    @property
-    def total_s(self) -> float:
-        """All stages together."""
-        return sum(self.seconds.values())
-
-    @property
-    def requests(self) -> int:
-        """Programs that were asked for, compiled or loaded."""
-        return self.counts["compiles"] + self.counts["loads"]
-
-
-@dataclass(frozen=True)
-class FunctionChange:
-    """A function in two profiles."""
-
-    function: Counted
-    """As B has it; as A has it where B has none."""
-    a: FunctionTotals
-    b: FunctionTotals
-    status: Status
-
-    @property
-    def gained(self) -> dict[tuple[str, str], int]:
-        """By how much each cause's builds became more in B, or fewer (negative)."""
-        keys = dict.fromkeys((*self.b.causes, *self.a.causes))
-        found = {key: self.b.causes.get(key, 0) - self.a.causes.get(key, 0) for key in keys}
-        return {key: count for key, count in found.items() if count}
-
-    @property
-    def weight(self) -> tuple[bool, float, int]:
-        """How much it matters: seconds of one side beyond the other's, then builds."""
-        builds = self.b.counts["builds"] - self.a.counts["builds"]
-        return self.status == "same", -abs(self.b.total_s - self.a.total_s), -abs(builds)
-
-
-@dataclass(frozen=True)
-class ProfileDifference:
-    """What changed from profile A to profile B."""
-
-    changes: tuple[FunctionChange, ...]
-    """Every function of either, what matters most first, what is the same last."""
-    totals: dict[str, tuple[float, float]]
-    """Numbers of everything together, A's and B's; seconds where the name ends in `_s`."""
-    facts: dict[str, tuple[str, str]]
-    """Versions, device, machine, command, settings."""
-    warnings: tuple[str, ...]
-    """What makes the two hard to compare."""
-
-    @property
-    def answer(self) -> list[str]:
-        """What changed, in sentences, what matters most first."""
-        return _sentences(self)
-
-    @property
-    def changed(self) -> list[FunctionChange]:
-        """The functions that are not the same."""
-        return [change for change in self.changes if change.status != "same"]
-
 
 MOST = 4
 """Functions that get a sentence of their own."""
@@ -113,27 +32,28 @@ MOST = 4
 VERBS = ("traces", "lowers", "builds")
 
 
-def _sentences(difference: ProfileDifference) -> list[str]:
+def answer(difference: ProfileDifference) -> list[str]:
+    """Return what changed, in sentences, what matters most first."""
     changed, totals = difference.changed, difference.totals
     own = [change for change in changed if not change.function.eager]
-    found = []
+    texts = []
     if own and all(_moved_to_cache(change) for change in own):
         high, low, more, fewer = _ordered(*totals["loads"])
         programs = counted(int(totals["loads"][1] + totals["compiles"][1]), "program")
-        found.append(
+        texts.append(
             f"{more} loads {high} of {programs} from the persistent cache, {fewer} "
             f"{low or 'none'}; nothing else changed."
         )
         own = []
-    found += [_sentence(change) for change in own[:MOST]]
+    texts += [_sentence(change) for change in own[:MOST]]
     if len(own) > MOST:
-        found.append(f"{counted(len(own) - MOST, 'more function')} changed.")
+        texts.append(f"{counted(len(own) - MOST, 'more function')} changed.")
     high, low, more, fewer = _ordered(*totals["eager programs"])
     if high != low:
         programs = counted(high, "one-operation program")
-        found.append(f"{more} compiles {programs} of JAX's own, {fewer} {low}.")
-    if found:
-        return found
+        texts.append(f"{more} compiles {programs} of JAX's own, {fewer} {low}.")
+    if texts:
+        return texts
     if changed:
         some = counted(len(changed), "function")
         return [f"{some} of JAX's own changed, and none of the program's."]
@@ -206,7 +126,7 @@ def _cause(change: FunctionChange, name: str) -> str:
     if not gained:
         return ""
     key = max(gained, key=lambda key: (key[0] != "first", gained[key]))
-    return f": {said(side.examples[key])}"
+    return f": {said(*side.examples[key])}"
 
 
 def listed(difference: ProfileDifference, every: bool = False) -> list[FunctionChange]:
@@ -230,7 +150,7 @@ def functions_table(changes: Sequence[FunctionChange]) -> pd.DataFrame:
                 "" if change.status == "changed" else change.status,
                 *(str(a) if a == b else f"{a} -> {b}" for a, b in pairs),
                 f"{seconds_text(change.a.total_s)} -> {seconds_text(change.b.total_s)}",
-                ", ".join(f"{count:+} {_named(*key)}" for key, count in change.gained.items()),
+                ", ".join(f"{count:+} {cause_name(*key)}" for key, count in change.gained.items()),
             ]
         )
     return pd.DataFrame(rows, columns=["function", "", *COUNTS, "seconds", "causes"])
@@ -266,8 +186,8 @@ def document(difference: ProfileDifference) -> dict[str, Any]:
     """Return all of a difference, functions that are the same included."""
     return {
         "schema": SCHEMA,
-        "answer": difference.answer,
-        "warnings": difference.warnings,
+        "answer": answer(difference),
+        "warnings": list(warnings(difference)),
         "totals": _both(difference.totals),
         "facts": _both(difference.facts),
         "functions": [
@@ -283,39 +203,44 @@ def document(difference: ProfileDifference) -> dict[str, Any]:
     }
 
 
+def _example(side: FunctionTotals, key: tuple[str, str]) -> dict[str, Any]:
+    cause, built = side.examples[key]
+    before, after = cause.values
+    return {
+        "kind": cause.kind,
+        "argument": cause.argument,
+        "before": before,
+        "after": after,
+        "sentence": sentence(cause, built),
+        "remedy": remedy_text(cause.remedy),
+        "remedy_id": cause.remedy.id if cause.remedy else "",
+    }
+
+
 def _both(pairs: dict[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
     return [{"name": name, "a": a, "b": b} for name, (a, b) in pairs.items()]
 
 
 def _document_of(side: FunctionTotals) -> dict[str, Any]:
     causes = [
-        {"kind": key[0], "argument": key[1], "builds": n, "example": side.examples[key]._asdict()}
+        {"kind": key[0], "argument": key[1], "builds": n, "example": _example(side, key)}
         for key, n in side.causes.items()
     ]
-    return {**_numbers(side), "settings": side.settings, "causes": causes}
+    return {**numbers(side), "settings": side.settings, "causes": causes}
 
 
-def _numbers(side: FunctionTotals) -> dict[str, float]:
-    seconds = {f"{stage}_s": took for stage, took in side.seconds.items()}
-    return {**side.counts, **seconds, **side.sizes}
-
-
-def frame(difference: ProfileDifference) -> pd.DataFrame:
-    """Return a row per function: `a_compiles`, `b_compiles`, `a_trace_s`, `b_causes` and so on."""
-    parts = (*COUNTS, *(f"{stage}_s" for stage in STAGES), *SIZES, "causes")
-    rows = []
-    for change in difference.changes:
-        place, qualname, name, line = change.function.key
-        row = [qualname, name, place, line, change.function.function.origin, change.status]
-        sides = [
-            _numbers(side) | {"causes": "; ".join(f"{n} {_named(*k)}" for k, n in causes.items())}
-            for side, causes in ((change.a, change.a.causes), (change.b, change.b.causes))
-        ]
-        rows.append([*row, *(side[part] for part in parts for side in sides)])
-    names = ["function", "name", "place", "line", "origin", "status"]
-    names += [f"{side}_{part}" for part in parts for side in "ab"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _named(kind: str, argument: str) -> str:
-    return f"{kind} `{argument}`" if argument else kind
+def warnings(difference: ProfileDifference) -> Iterator[str]:
+    """Yield what makes two profiles hard to compare, a sentence each."""
+    for name, one in difference.damage:
+        yield f"{name} is not whole: {damage_text(one)}"
+    if difference.programs[0] != difference.programs[1]:
+        yield "Two programs: A is {}, B {}.".format(
+            *(shortened(program, 60) or "unknown" for program in difference.programs)
+        )
+    if difference.machines[0] != difference.machines[1]:
+        yield "Two machines: A {}, B {}. Do not compare their seconds.".format(
+            *(
+                ", ".join(f"{host} ({cores} cores)" for host, cores in side)
+                for side in difference.machines
+            )
+        )
