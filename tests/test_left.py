@@ -14,7 +14,8 @@ from tools.surface import commands
 
 ROOT = Path(__file__).parents[1]
 LEFT = re.compile(
-    r"harness (?:sign|fsck|adopt)\b|cache (?:pack|unpack|prune|stats|ship|report)\b|--from-snapshot"
+    r"harness (?:sign|fsck|adopt)\b|--from-snapshot"
+    r"|cache (?:pack|unpack|prune|stats|ship|report|advise)\b"
     r"|--why\b|--across\b|profile (?:check|trace)\b|profile (?:run )?--live\b"
     r"|(?:compare|history)\b[^`\n]*--figure\b"
     r"|--partition\b|nightly --(?:jax|install|without|probe)\b|HARNESS_SIGN"

@@ -48,7 +48,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "compare live": (*HARNESS, "compare", "--live", "HEAD~1", "HEAD", "--effort", "8x1"),
     "profile": (*HARNESS, "profile", "-o", "{new}", "--", "-c", SHORT),
     "cache ledger": (*HARNESS, "cache", "ledger", "-o", "l.jsonl", "--", "-c", SHORT),
-    "cache advise": (*HARNESS, "cache", "advise", "--", "-c", SHORT),
     "ir of a commit": (*HARNESS, "ir", "Scale", "--diff", "commit:HEAD~1"),
     "compile": (*HARNESS, "compile", "Scale"),
 }

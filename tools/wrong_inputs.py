@@ -44,7 +44,6 @@ ir: Scale --exit-code => --diff
 compile: «NoSuchWorkload» ; Scale --depth «0» ; Scale --least «200» ; Scale --against «nosuch»
 compile: Scale --figure «x.bmp»
 cache inspect: cache --sort «colour» ; cache --limit «-1»
-cache advise: --starts «0» -- -c pass
 cache ledger: -o l.jsonl => PROGRAM
 profile: -- «nosuchprogram» ; -- «missing.py» ; «nosuch.py» ; --sample «often» -- -c pass
 profile: -o «asv.conf.json» -- -c pass ; --max-compiles «-1» -- -c pass

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from harness.cache import key_parts
 from harness.cache.key_parts import KeyChange, field_of
-from harness.cache.ledger import Requests, later_directory
+from harness.cache.ledger import Requests, later_directories, later_directory
 from harness.watch import cache_keys, events, parts
 from harness.watch.events import Component, Request
 
@@ -166,7 +166,7 @@ def _alone(event: Request, other: Requests, run: Requests, is_first: bool) -> Ex
 
 
 def _no_cache(status: Status, run: Literal["a", "b"], event: Request, requests: Requests) -> Why:
-    if later := later_directory(event, requests.events):
+    if later := later_directory(event, later_directories(requests.events)):
         return Why(status, "set later", run, later)
     for one in event.overridden:
         if one.name == "jax_compilation_cache_dir":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -158,13 +158,25 @@ class Summary:
         return self.by_seconds.with_more(least_s), self.by_seconds.with_more(most_s)
 
 
-def later_directory(event: Request, events: Iterable[Request]) -> str:
-    """Return the directory that a request's process used later; empty where it had one, or none."""
-    if event.reason != NO_DIRECTORY:
-        return ""
-    process = event.host, event.pid
-    later = (one for one in events if one.directory and (one.host, one.pid) == process)
-    return next((one.directory for one in later if one.at_s > event.at_s), "")
+def later_directories(events: Iterable[Request]) -> dict[tuple[str, int], tuple[float, str]]:
+    """Return, for each process, when it last had a directory, and which."""
+    last: dict[tuple[str, int], tuple[float, str]] = {}
+    for event in events:
+        process = event.host, event.pid
+        if event.directory and event.at_s >= last.get(process, (0.0, ""))[0]:
+            last[process] = event.at_s, event.directory
+    return last
+
+
+def later_directory(event: Request, last: Mapping[tuple[str, int], tuple[float, str]]) -> str:
+    """Return the directory that a request's process used later; empty where it had one, or none.
+
+    Args:
+        event: the request.
+        last: of all requests of the run, what :func:`later_directories` returns.
+    """
+    at_s, directory = last.get((event.host, event.pid), (0.0, ""))
+    return directory if event.reason == NO_DIRECTORY and at_s > event.at_s else ""
 
 
 def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Summary:
@@ -176,6 +188,7 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
     """
     events = tuple(events)
     cold = cold_seconds([*earlier, *events])
+    later = later_directories(events)
     hits = [event for event in events if event.outcome == "hit"]
     known = [event for event in hits if event.key in cold]
     # An entry holds the compile's whole seconds, rounded down.
@@ -209,7 +222,7 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
         limits=_limits(events),
         overridden=tuple(dict.fromkeys(one for event in events for one in event.overridden)),
         late=tuple(dict.fromkeys(one for event in events for one in event.late)),
-        before_directory=sum(later_directory(event, events) != "" for event in events),
+        before_directory=sum(later_directory(event, later) != "" for event in events),
         errors=tuple(
             dict.fromkeys(
                 text for event in events for text in (event.read_error, event.write_error) if text

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from harness.records.units import seconds_text
+from collections.abc import Iterator
+
+from harness.cache.ledger import Summary
+from harness.cache.saved import CacheSetting
+from harness.records.units import counted, seconds_text
 from harness.watch import events
+
+SHOWN_ERRORS = 3
+
+NO_CACHE_SAVES = (
+    "no cache saves trace and lower, which `harness profile` measures: trace less (a loop as "
+    "lax.scan or lax.fori_loop), or load a program that jax.export or "
+    "jax.experimental.serialize_executable stored"
+)
 
 SETTINGS = {
     events.BELOW_TIME: "jax_persistent_cache_min_compile_time_secs",
@@ -32,7 +44,64 @@ def reason_text(reason: str, detail: str = "", limit: float | None = None) -> st
 
 
 def limit_text(reason: str, limit: float | None) -> str:
-    """Return the threshold that decided a reason; empty without one."""
-    if limit is None:
+    """Return the threshold that decided a reason; empty where none did."""
+    if limit is None or reason not in (events.BELOW_TIME, events.BELOW_SIZE, events.OVER_CAP):
         return ""
     return seconds_text(limit) if reason == events.BELOW_TIME else f"{limit:g} bytes"
+
+
+_HOW = {
+    "set": "{variable}={value}{now} would save {saves} at each later start{of}.",
+    "early": "{name} was set to {value} too late: set before the first compile, it would save "
+    "{saves} at each later start{of}.",
+    "program": "The program sets {name} to {now_alone} itself; {value} there would save {saves} at "
+    "each later start{of}.",
+    "lock": "{saves} went into waiting for the lock of a directory with a size cap, which no "
+    "directory without a cap has ({variable}={value}).",
+}
+
+
+def setting_text(one: CacheSetting) -> str:
+    """Return what a setting would save, with its value and the one in effect."""
+    least = "at most " if one.at_most else ""
+    saves = f"{least}{seconds_text(one.saves_s)}" if one.count else "nothing by itself"
+    if one.how == "lock":
+        saves = seconds_text(one.saves_s)
+    return _HOW[one.how].format(
+        name=one.setting,
+        variable=one.setting.upper(),
+        value=one.value,
+        now=f" (now {one.now})" if one.now else "",
+        now_alone=one.now or "nothing",
+        saves=saves,
+        of=f" ({counted(one.count, 'program')})" if one.count else "",
+    )
+
+
+def problem_lines(summary: Summary) -> Iterator[str]:
+    """Yield a line for each kind of problem of the cache, if there was one."""
+    if summary.read_errors or summary.write_errors:
+        yield f"errors: {summary.read_errors} reading, {summary.write_errors} writing"
+        yield from (f"  {text}" for text in summary.errors[:SHOWN_ERRORS])
+        yield "  `harness cache doctor DIR` checks the directory, and this user's rights there."
+    for one in summary.overridden:
+        yield (
+            f"{one.name.upper()}={one.variable} has no effect: JAX uses {one.value or 'none'}. The "
+            f"program sets {one.name} itself, or the variable was set after `import jax`."
+        )
+    for change in summary.late:
+        yield (
+            f"{change.name} was set to {change.value or 'none'} without effect: the cache's "
+            f"settings are frozen at its first use, and JAX goes on with {change.used}. Set it "
+            "before the first compile."
+        )
+    if summary.before_directory:
+        yield (
+            f"{counted(summary.before_directory, 'request')} came before "
+            "jax_compilation_cache_dir was set: set it before the first compile."
+        )
+    if summary.unproven_keys:
+        yield (
+            f"Not explained by the captured components: {counted(summary.unproven_keys, 'key')}; "
+            "`harness cache explain` may miss a cause."
+        )

@@ -304,7 +304,8 @@ class Request(Line):
     value: float | None = None
     """What was held against `limit`, in seconds or bytes; or the number of a process but 0."""
     limit: float | None = None
-    """The threshold that decided that a miss was not written: seconds or bytes."""
+    """The threshold that decided that a miss was not written, in seconds or bytes; without a cache,
+    the seconds that would decide."""
     key_ns: int = 0
     """Making the key."""
     lock_wait_ns: int = 0

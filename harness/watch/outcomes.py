@@ -132,17 +132,16 @@ def why_not_written(state: RequestState) -> Unwritten:
 def _before_the_compile(state: RequestState) -> Unwritten | None:
     if state.used is False:
         if not state.enabled:
-            return Unwritten(events.DISABLED, events.SWITCHED_OFF)
+            return Unwritten(events.DISABLED, events.SWITCHED_OFF, limit=_shortest_s())
         able = jax_names.can_serialise(state.backend)
-        return Unwritten(
-            events.DISABLED, events.OFF_AT_FIRST_USE if able else events.CANNOT_SERIALISE
-        )
+        why = events.OFF_AT_FIRST_USE if able else events.CANNOT_SERIALISE
+        return Unwritten(events.DISABLED, why, limit=_shortest_s())
     if state.key_error:
         return Unwritten(events.ERROR, state.key_error)
     if persistent_cache(state.backend) is None:
         if not setting("compilation_cache_dir"):
-            return Unwritten(events.NO_DIRECTORY)
-        return Unwritten(events.UNUSABLE_DIRECTORY, state.read_error)
+            return Unwritten(events.NO_DIRECTORY, limit=_shortest_s())
+        return Unwritten(events.UNUSABLE_DIRECTORY, state.read_error, limit=_shortest_s())
     return None
 
 
@@ -150,12 +149,16 @@ def _write_refused(state: RequestState) -> Unwritten:
     number = process_id()
     if number != 0:
         return Unwritten(events.NOT_PROCESS_0, value=number)
-    shortest_s = float(setting("persistent_cache_min_compile_time_secs"))
+    shortest_s = _shortest_s()
     if state.jax_compile_s < shortest_s:
         return Unwritten(events.BELOW_TIME, value=state.jax_compile_s, limit=shortest_s)
     if state.host_callbacks:
         return Unwritten(events.HOST_CALLBACK)
     return Unwritten(events.ERROR, events.NOT_TRIED)
+
+
+def _shortest_s() -> float:
+    return float(setting("persistent_cache_min_compile_time_secs"))
 
 
 def _directory() -> str:

@@ -6,13 +6,9 @@ import subprocess
 import sys
 from dataclasses import replace
 
-import msgspec
 import pytest
 
-from harness.cache import advice
-from harness.cache.advice import Tried
 from harness.cache.ledger import read
-from harness.cli.cache import advise
 from harness.watch.writer import encoded
 from tests.cache.causes import Runs
 
@@ -119,54 +115,3 @@ def test_two_variables_give_each_process_of_a_job_a_ledger_in_a_folder(runs, tmp
     assert all(found.parts.get(f"{each.sha256}.json") for each in hashed)
     says("ledger", job, said="0 of 4 compiles were hits")
     says("ledger", "--variables", "a", "b", code=2, said="one ledger")
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("settings", "hits"),
-    [
-        pytest.param(advice.SETTINGS, [0, 0, 2, 2], marks=pytest.mark.nightly),
-        ((advice.NONE, advice.EVERY), [0, 2]),  # each takes two processes
-    ],
-)
-def test_settings_are_tried_on_the_users_own_program(runs, monkeypatch, command, settings, hits):
-    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "x")
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.0001")
-    monkeypatch.setattr(advice, "SETTINGS", settings)
-    words = "advise", "--starts", 1, "--format=json", "--", runs / "program_1.py", "1"
-    code, out, said = command("cache", *words)
-    assert code == 0, said
-    assert f"for the {2 * (len(settings) + 1) - 1} runs that are left" in said
-    every = json.loads(out)["settings"]
-    found = {one["setting"]["name"]: one for one in every}
-    assert list(found) == [one.name for one in (*settings, advice.own_setting(os.environ))]
-    assert [one["later"][0]["hits"] for one in every] == [*hits, 2]
-    assert all(one["size_bytes"] == 0 for one, none in zip(every, hits, strict=False) if not none)
-    assert found["every compile"]["size_bytes"] > 0
-    assert found["every compile"]["later"][0]["compile_s"] == 0
-    assert found["no cache"]["later"][0]["compile_s"] > 0
-    answer, table, *_ = advise._page([msgspec.convert(one, Tried) for one in every])
-    assert "a start takes" in answer or " saves " in answer
-    assert list(table.frame["setting"]) == list(found)
-
-
-@pytest.mark.parametrize("starts", [1, 3])
-def test_of_few_runs_it_is_said_that_they_may_be_so_by_chance(starts):
-    def tried(setting, whole_s):
-        start = advice.Start(whole_s, 1, 1, 1, 1, 1)
-        return Tried(setting, start, [start] * starts, 0)
-
-    answer = next(advise._page([*map(tried, advice.SETTINGS, (3, 2, 1, 1.5))]))
-    assert answer.startswith("'every compile' saves 2.0 s of 3.0 s at each start.")
-    assert ("may be chance: give --starts 3" in answer) == (starts < 3)
-
-
-def test_a_program_that_settings_cannot_be_tried_on_is_said(tmp_path, says):
-    fixed = tmp_path / "fixed.py"
-    fixed.write_text(
-        f"import jax; jax.config.update('jax_compilation_cache_dir', '{tmp_path}/own')"
-        "\njax.jit(lambda x: x + 1)(1.0)"
-    )
-    says("advise", "--", fixed, code=2, said="chooses its cache's directory itself")
-    says("advise", "--", "-c", "raise SystemExit('no data')", code=3, said="no data")
-    says("advise", "--starts", 1, "--", "-c", "pass", code=4, said="compiles nothing")

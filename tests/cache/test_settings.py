@@ -8,9 +8,10 @@ import sys
 import pytest
 
 from harness.cache.explain import explain_runs
-from harness.cache.ledger import later_directory, read, summarize
+from harness.cache.ledger import later_directories, later_directory, read, summarize
+from harness.output.cache import problem_lines
 from harness.output.explain import verdict
-from harness.output.ledger import problem_lines, rate_lines
+from harness.output.ledger import rate_lines
 from harness.watch import events as reasons
 from harness.watch.events import Overridden
 from tests import forks
@@ -130,7 +131,9 @@ def test_a_directory_that_is_set_late_is_told_of_the_requests_before(runs, tmp_p
         f"set('compilation_cache_dir', {str(tmp_path)!r})\njax.jit(g)(x)\n"
     )
     first, second = events(runs, program)
-    assert [later_directory(one, [first, second]) for one in (first, second)] == [str(tmp_path), ""]
+    assert [
+        later_directory(one, later_directories([first, second])) for one in (first, second)
+    ] == [str(tmp_path), ""]
     assert summarize([first, second]).before_directory == 1
     book = runs(COMPILE + program)
     why = {one.module: one.why for one in explain_runs(runs(COMPILE + "jax.jit(f)(x)"), book)}

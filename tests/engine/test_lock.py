@@ -80,7 +80,6 @@ BENCHMARKS = ("--benchmarks", SUITES / "troubled")
         ("aa", "--select", "Scale", "--pairs", "1", *BENCHMARKS),
         ("compare", ".", ".", "--live", "--select", "Scale", *BENCHMARKS),
         ("compile", "small.Scale", "--case", "size=8", *BENCHMARKS),
-        ("cache", "advise", "--", "-c", "pass"),
     ],
     ids=lambda words: " ".join(words[:3]),
 )

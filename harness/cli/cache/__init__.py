@@ -9,7 +9,6 @@ COMMANDS = {
     "doctor": Lazy("cache.doctor:doctor", "Check a cache directory and repair it."),
     "ledger": Lazy("cache.ledger:ledger", "Record what the cache did for programs; compare runs."),
     "explain": Lazy("cache.explain:explain", "Explain why a compile hit or missed."),
-    "advise": Lazy("cache.advise:advise", "Measure which settings save a program how much."),
 }
 
 app = LazyGroup(

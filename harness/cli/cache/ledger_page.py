@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from harness.cache.runs import LedgerRun, Runs
+from harness.cache.saved import cache_settings
 from harness.cli.output import Heading, Part, TextTable
 from harness.frame.frame import rows_of
 from harness.output import ledger
+from harness.output.cache import problem_lines, setting_text
 from harness.output.explain import verdict
 from harness.records.printable import printable
 from harness.records.units import scaled_text, seconds_text, some
@@ -26,7 +28,8 @@ def page(found: Runs) -> Iterator[Part]:
     summary = found.newest.summary
     yield Heading(ledger.answer(found))
     yield from ledger.rate_lines(summary)
-    yield from ledger.problem_lines(summary)
+    yield from problem_lines(summary)
+    yield from map(setting_text, cache_settings(found.newest.requests.events))
     for why, modules in found.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {verdict(why)}"
     if (more := len(found.causes) - SHOWN) > 0:
@@ -34,7 +37,6 @@ def page(found: Runs) -> Iterator[Part]:
     yield _modules(found.modules[:SHOWN])
     if len(found.modules) > SHOWN:
         yield f"… and {len(found.modules) - SHOWN} more modules; --format json and csv give all."
-    yield from ledger.reason_lines(summary)
     if len(found.all) > 1:
         yield _runs(found.all[-SHOWN:])
     yield _hosts(found.hosts)
@@ -105,6 +107,7 @@ def document(found: Runs) -> dict[str, Any]:
         "newest": run(found.newest),
         "good": None if found.good is None else run(found.good),
         "hit_rate_by_seconds": found.rate_bounds,
+        "settings": cache_settings(found.newest.requests.events),
         "causes": [{"why": why, "modules": modules} for why, modules in found.causes],
         "modules": rows_of(found.modules),
         "hosts": rows_of(found.hosts),
