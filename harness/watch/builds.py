@@ -195,6 +195,15 @@ class Builds(Threads):
         self._pending.clear()
         jax_names.show(__file__)
 
+    def _make(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def make(*given: Any) -> Any:
+            jitted = real(*given)
+            if not self.off():
+                self.guarded(call_sites.mark_jitted, jitted, sys._getframe(1))
+            return jitted
+
+        return make
+
     def _infer_params(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def infer_params(fun: Any, info: Any, args: Any, kwargs: Any) -> Any:
             if self.off():

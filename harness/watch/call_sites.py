@@ -89,6 +89,18 @@ def places(frame: FrameType | None) -> Places:
     return Places(tuple(key), tuple(codes))
 
 
+JITTED_AT = "_harness_jitted_at"
+"""An attribute of what `jax.jit` returned: the file and line of that call."""
+
+
+def mark_jitted(jitted: Any, frame: FrameType | None) -> None:
+    """Note in a jitted function where `jax.jit` was called for it."""
+    while frame is not None and origin_of(frame.f_code.co_filename) not in ("program", "library"):
+        frame = frame.f_back
+    if frame is not None:
+        setattr(jitted, JITTED_AT, (frame.f_code.co_filename, frame.f_lineno))
+
+
 def line_of(code: CodeType, instruction: int) -> int:
     """Return the line of an instruction, by its offset; of what has none, the function's first."""
     for begin, end, line in code.co_lines():

@@ -43,6 +43,7 @@ class Name:
 
 
 BUILDS = {
+    "make": Name("pjit", "_cpp_pjit"),
     "infer_params": Name("pjit", "_infer_params"),
     "run": Name("pjit", "_run_python_pjit"),
     "call_jaxpr": Name("pjit", "_pjit_call_impl_python"),

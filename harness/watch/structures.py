@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from harness.watch import jax_names
-from harness.watch.call_sites import code_of, origin_of
+from harness.watch.call_sites import JITTED_AT, code_of, origin_of
 from harness.watch.events import LONGEST_VALUE, Dynamic, FixedField, Tree
 
 _PLAIN_NODES = {tuple: "tuple", list: "list", type(None): "None"}
@@ -203,7 +203,11 @@ class _Text:
             code = code_of(value)
             if code is not None:
                 name = getattr(value, "__qualname__", "") or code.co_qualname
-                return f"<{name} at {code.co_filename}:{code.co_firstlineno}>"
+                place = code.co_filename, code.co_firstlineno
+                if kind.__name__ == "PjitFunction":
+                    place = getattr(value, JITTED_AT, place)
+                file, line = place
+                return f"<{name} at {file}:{line}>"
         if kind is MethodType:
             name = getattr(value.__func__, "__qualname__", "")
             return f"<bound method {name} of {self._in(value.__self__, level)}>"

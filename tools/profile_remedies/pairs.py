@@ -29,6 +29,8 @@ class Pair(NamedTuple):
     """A program, and what becomes of it with a remedy."""
 
     name: str
+    remedy: str
+    """Its code, any of those between `|`."""
     cause: str
     """As in the table of causes, any of those between `|`; `eager` for JAX's own functions outside
     jit."""
@@ -46,12 +48,12 @@ ALL: list[Pair] = []
 
 
 def followed(
-    cause: str, argument: str = "", *, of: str = "", builds: tuple[int | None, int]
+    remedy: str, cause: str, argument: str = "", *, of: str = "", builds: tuple[int | None, int]
 ) -> Any:
     """Declare a function that returns the programs."""
 
     def declare(make: Callable[[], Sequence[Run]]) -> Callable[[], Sequence[Run]]:
-        ALL.append(Pair(make.__name__, cause, argument, of, builds, make))
+        ALL.append(Pair(make.__name__, remedy, cause, argument, of, builds, make))
         return make
 
     return declare
@@ -65,7 +67,7 @@ ROWS = [np.random.default_rng(n).normal(size=16).astype(np.float32) for n in ran
 # Functions that are made anew.
 
 
-@followed("new function object", "scaled", of="scaled", builds=(4, 1))
+@followed("jit once", "new function object", "scaled", of="scaled", builds=(4, 1))
 def jitted_in_a_loop():
     def make():
         def scaled(x):
@@ -83,7 +85,13 @@ def jitted_in_a_loop():
     return before, after
 
 
-@followed("new function object|another program", "residual", of="residual", builds=(4, 1))
+@followed(
+    "jit once and pass",
+    "new function object|another program",
+    "residual",
+    of="residual",
+    builds=(4, 1),
+)
 def closure_over_arrays():
     def before():
         def fit(data):
@@ -117,7 +125,13 @@ def closure_over_arrays():
     return before, after, careless
 
 
-@followed("new function object|another program", "shifted", of="shifted", builds=(3, 1))
+@followed(
+    "jit once and pass|pass what differs",
+    "new function object|another program",
+    "shifted",
+    of="shifted",
+    builds=(3, 1),
+)
 def closure_over_numbers():
     def before():
         def make(by):
@@ -142,7 +156,7 @@ def raised_to(x, power):
     return jnp.tanh(x) ** power
 
 
-@followed("new function object", "raised_to", of="raised_to", builds=(3, 1))
+@followed("partial once", "new function object", "raised_to", of="raised_to", builds=(3, 1))
 def partial_in_a_loop():
     def before():
         return [jax.jit(functools.partial(raised_to, power=2))(row) for row in ROWS[:3]]
@@ -154,7 +168,13 @@ def partial_in_a_loop():
     return before, after
 
 
-@followed("new function object|another program", "raised_to", of="raised_to", builds=(3, 1))
+@followed(
+    "pass what it binds",
+    "new function object|another program",
+    "raised_to",
+    of="raised_to",
+    builds=(3, 1),
+)
 def partial_that_binds_an_array():
     def before():
         return [jax.jit(functools.partial(raised_to, power=row))(np.abs(X)) for row in ROWS[:3]]
@@ -184,7 +204,7 @@ def amplified(gain, x):
     return jnp.sinh(x) * gain
 
 
-@followed("new function object", "amplified", of="amplified", builds=(3, 1))
+@followed("method", "new function object", "amplified", of="amplified", builds=(3, 1))
 def method_of_one_object():
     def before():
         one = Amplifier(2.0)
@@ -197,7 +217,13 @@ def method_of_one_object():
     return before, after
 
 
-@followed("new function object|another program", "amplified", of="amplified", builds=(3, 1))
+@followed(
+    "method and pass",
+    "new function object|another program",
+    "amplified",
+    of="amplified",
+    builds=(3, 1),
+)
 def method_of_an_object_that_changes():
     def results(call):
         one, made = Amplifier(1.0), []
@@ -219,7 +245,7 @@ def method_of_an_object_that_changes():
     return before, after, careless
 
 
-@followed("new function object", "traced", of="traced", builds=(3, 1))
+@followed("define once and pass", "new function object", "traced", of="traced", builds=(3, 1))
 def only_traced_for_its_shape():
     def make():
         def traced(x):
@@ -244,7 +270,7 @@ def repeated(x, steps):
     return jax.lax.fori_loop(0, steps, lambda _, x: jnp.sin(x) + 0.1, x)
 
 
-@followed("static value", "steps", of="repeated", builds=(4, 1))
+@followed("dynamic unless it sizes", "static value", "steps", of="repeated", builds=(4, 1))
 def static_count():
     def before():
         jitted = jax.jit(repeated, static_argnames="steps")
@@ -261,7 +287,7 @@ def cubed(x, n):
     return x + n * n * n / 1000
 
 
-@followed("static value", "n", of="cubed", builds=(3, 1))
+@followed("dynamic unless it sizes", "static value", "n", of="cubed", builds=(3, 1))
 def static_whole_number():
     def before():
         jitted = jax.jit(cubed, static_argnames="n")
@@ -282,7 +308,7 @@ def damped(x, rate):
     return jnp.exp(-rate * x)
 
 
-@followed("static value", "rate", of="damped", builds=(3, 1))
+@followed("dynamic", "static value", "rate", of="damped", builds=(3, 1))
 def static_rate():
     def before():
         jitted = jax.jit(damped, static_argnames="rate")
@@ -299,7 +325,7 @@ def noisy(x, training):
     return jnp.where(training, x * 0.5, x)
 
 
-@followed("static value", "training", of="noisy", builds=(2, 1))
+@followed("dynamic bool", "static value", "training", of="noisy", builds=(2, 1))
 def static_flag():
     def before():
         jitted = jax.jit(noisy, static_argnames="training")
@@ -316,7 +342,7 @@ def applied(x, function):
     return function(x) + 1
 
 
-@followed("static value", "function", of="applied", builds=(3, 1))
+@followed("static function once", "static value", "function", of="applied", builds=(3, 1))
 def static_function_made_anew():
     def make():
         return lambda x: jnp.tan(x)
@@ -332,7 +358,12 @@ def static_function_made_anew():
     return before, after
 
 
-@followed("static value|another program", "function", builds=(3, 1))
+@followed(
+    "static function once|pass what differs",
+    "static value|another program",
+    "function",
+    builds=(3, 1),
+)
 def static_function_over_arrays():
     def before():
         jitted = jax.jit(applied, static_argnames="function")
@@ -369,7 +400,7 @@ def configured(x, settings):
     return jnp.arctan(x) * settings.scale
 
 
-@followed("static value", "settings", of="configured", builds=(3, 1))
+@followed("equality", "static value", "settings", of="configured", builds=(3, 1))
 def static_object_without_equality():
     def before():
         jitted = jax.jit(configured, static_argnames="settings")
@@ -382,7 +413,9 @@ def static_object_without_equality():
     return before, after
 
 
-@followed("static value|another program", "settings", of="configured", builds=(3, 3))
+@followed(
+    "pass what differs", "static value|another program", "settings", of="configured", builds=(3, 3)
+)
 def static_object_whose_content_differs():
     def before():
         jitted = jax.jit(configured, static_argnames="settings")
@@ -402,7 +435,7 @@ def static_object_whose_content_differs():
     return before, after, careless
 
 
-@followed("static value", "by", of="divided", builds=(2, 1))
+@followed("array or never", "static value", "by", of="divided", builds=(2, 1))
 def static_or_an_array():
     import equinox
 
@@ -417,7 +450,7 @@ def static_or_an_array():
     return lambda: results(2.0, four), lambda: results(jnp.float32(2), four)
 
 
-@followed("static value", "rate", of="damped", builds=(3, 1))
+@followed("filter_jit array", "static value", "rate", of="damped", builds=(3, 1))
 def number_given_to_filter_jit():
     import equinox
 
@@ -428,7 +461,7 @@ def number_given_to_filter_jit():
     return lambda: results(float), lambda: results(jnp.asarray)
 
 
-@followed("new function object", "damped", of="damped", builds=(3, 1))
+@followed("jit once|filter_jit once", "new function object", "damped", of="damped", builds=(3, 1))
 def filter_jit_in_a_loop():
     import equinox
 
@@ -448,7 +481,37 @@ def filter_jit_in_a_loop():
     return before, after
 
 
-@followed("new function object", "update_fn", of="update_fn", builds=(3, 1))
+@followed("filter_jit array unless it sizes", "static value", "n", of="scaled_up", builds=(3, 1))
+def whole_number_given_to_filter_jit():
+    import equinox
+
+    def scaled_up(x, n):
+        return jnp.exp(x) * n
+
+    def results(make):
+        jitted = equinox.filter_jit(scaled_up)
+        return [jitted(jnp.asarray(X), make(n)) for n in (2, 3, 5)]
+
+    return lambda: results(int), lambda: results(jnp.asarray)
+
+
+@followed("static object once", "static value", "function", of="applied", builds=(3, 1))
+def static_jitted_function_made_anew():
+    def tangent(x):
+        return jnp.tan(x)
+
+    def before():
+        jitted = jax.jit(applied, static_argnames="function")
+        return [jitted(row, function=jax.jit(tangent)) for row in ROWS[:3]]
+
+    def after():
+        jitted, function = jax.jit(applied, static_argnames="function"), jax.jit(tangent)
+        return [jitted(row, function=function) for row in ROWS[:3]]
+
+    return before, after
+
+
+@followed("library object", "new function object", "update_fn", of="update_fn", builds=(3, 1))
 def optimizer_of_a_library_made_anew():
     import optax
 
@@ -468,7 +531,7 @@ def scaled_by(x, n=2):
     return jnp.log1p(x) * n
 
 
-@followed("pytree", "n", of="scaled_by", builds=(3, 1))
+@followed("by keyword", "pytree", "n", of="scaled_by", builds=(3, 1))
 def static_given_in_three_ways():
     def before():
         jitted = jax.jit(scaled_by, static_argnames="n")
@@ -484,7 +547,7 @@ def static_given_in_three_ways():
 # Structures.
 
 
-@followed("pytree", "by", of="plus", builds=(2, 1))
+@followed("one way", "pytree", "by", of="plus", builds=(2, 1))
 def keyword_for_position():
     def plus(x, by):
         return x + by
@@ -500,7 +563,7 @@ def keyword_for_position():
     return before, after
 
 
-@followed("pytree", "tree", of="named", builds=(4, 1))
+@followed("one kind of dictionary", "pytree", "tree", of="named", builds=(4, 1))
 def dictionaries_of_four_kinds():
     def named(tree):
         return tree["a"] * 2 + tree["b"]
@@ -524,7 +587,7 @@ def dictionaries_of_four_kinds():
     return before, after
 
 
-@followed("pytree", "tree", of="in_order", builds=(2, 1))
+@followed("one kind of dictionary", "pytree", "tree", of="in_order", builds=(2, 1))
 def dictionaries_whose_order_is_used():
     def in_order(tree):
         return jnp.stack(list(tree.values()))
@@ -550,7 +613,7 @@ def point_class():
     return collections.namedtuple("Point", "x y")
 
 
-@followed("pytree", "point", of="added", builds=(3, 1))
+@followed("class once", "pytree", "point", of="added", builds=(3, 1))
 def class_made_anew():
     def added(point):
         return point.x + point.y
@@ -579,7 +642,7 @@ def forward(layer, x):
     return layer.activation(layer.w * x)
 
 
-@followed("pytree", "layer", of="forward", builds=(3, 1))
+@followed("held object once", "pytree", "layer", of="forward", builds=(3, 1))
 def structure_that_holds_a_function():
     def before():
         jitted = jax.jit(forward)
@@ -592,7 +655,7 @@ def structure_that_holds_a_function():
     return before, after
 
 
-@followed("pytree", "layer", builds=(3, 1))
+@followed("pass what it holds", "pytree", "layer", builds=(3, 1))
 def structure_whose_function_closes_over_an_array():
     def before():
         jitted = jax.jit(forward)
@@ -634,7 +697,7 @@ def decayed(decay):
     return decay.w * jnp.exp(-decay.rate)
 
 
-@followed("pytree", "decay", of="decayed", builds=(3, 1))
+@followed("field as data", "pytree", "decay", of="decayed", builds=(3, 1))
 def fixed_field():
     def before():
         jitted = jax.jit(decayed)
@@ -647,7 +710,7 @@ def fixed_field():
     return before, after
 
 
-@followed("pytree", "mask", of="masked", builds=(2, 1))
+@followed("same structure", "pytree", "mask", of="masked", builds=(2, 1))
 def none_for_an_array():
     def masked(x, mask):
         return x if mask is None else x * mask
@@ -666,7 +729,7 @@ def none_for_an_array():
 # Types of arrays.
 
 
-@followed("dtype", "x", of="halved", builds=(2, 1))
+@followed("one dtype", "dtype", "x", of="halved", builds=(2, 1))
 def whole_numbers_for_others():
     def halved(x):
         return x / 2
@@ -684,7 +747,7 @@ def whole_numbers_for_others():
     return before, after
 
 
-@followed("dtype", "x", of="halved", builds=(2, 1))
+@followed("one dtype", "dtype", "x", of="halved", builds=(2, 1))
 def whole_numbers_come_first():
     def halved(x):
         return x / 2
@@ -706,7 +769,7 @@ def whole_numbers_come_first():
     return before, after, careless
 
 
-@followed("dtype", "key", of="drawn", builds=(2, 1))
+@followed("one kind of key", "dtype", "key", of="drawn", builds=(2, 1))
 def keys_of_two_kinds():
     def drawn(key):
         return jax.random.normal(key, (3,))
@@ -722,7 +785,21 @@ def keys_of_two_kinds():
     return before, after
 
 
-@followed("weak type", "time", of="stepped", builds=(2, 1))
+@followed("references of one dtype", "dtype", "ref", of="read", builds=(2, 1))
+def references_to_two_dtypes():
+    def read(ref):
+        return ref[...] / 2
+
+    whole = np.arange(16, dtype=np.int32)
+
+    def results(*arrays):
+        jitted = jax.jit(read)
+        return [jitted(jax.new_ref(jnp.asarray(array))) for array in arrays]
+
+    return lambda: results(X, whole), lambda: results(X, whole.astype(np.float32))
+
+
+@followed("always an array", "weak type", "time", of="stepped", builds=(2, 1))
 def python_number_first():
     def stepped(x, time):
         return x + time, time + np.float32(0.5)
@@ -737,7 +814,7 @@ def python_number_first():
     return lambda: results(0.0), lambda: results(jnp.float32(0.0))
 
 
-@followed("weak type", "by", of="times", builds=(2, 1))
+@followed("always an array", "weak type", "by", of="times", builds=(2, 1))
 def python_number_beside_half_precision():
     def times(x, by):
         return x * by
@@ -755,7 +832,7 @@ def python_number_beside_half_precision():
     )
 
 
-@followed("weak type", "total", of="summed", builds=(2, 1))
+@followed("explicit dtype", "weak type", "total", of="summed", builds=(2, 1))
 def weakly_typed_zeros():
     def summed(total, x):
         return total + x
@@ -779,7 +856,7 @@ def weakly_typed_zeros():
 LENGTHS = (5, 6, 7, 8)
 
 
-@followed("shape", "x", of="squared", builds=(4, 1))
+@followed("pad", "shape", "x", of="squared", builds=(4, 1))
 def lengths_padded_and_cut():
     def squared(x):
         return x * x
@@ -795,7 +872,7 @@ def lengths_padded_and_cut():
     return before, after
 
 
-@followed("shape", "x", of="average", builds=(4, 1))
+@followed("pad", "shape", "x", of="average", builds=(4, 1))
 def lengths_whose_mean_is_taken():
     def average(x):
         return jnp.mean(x)
@@ -818,7 +895,7 @@ def lengths_whose_mean_is_taken():
     return before, after, careless
 
 
-@followed("unused argument", "unused", of="first_alone", builds=(3, 1))
+@followed("leave out", "unused argument", "unused", of="first_alone", builds=(3, 1))
 def unused_argument():
     def first_alone(x, unused):
         return jnp.sin(x) * 3
@@ -834,7 +911,7 @@ def unused_argument():
     return before, after
 
 
-@followed("shape", "like", of="per_row", builds=(3, 1))
+@followed("pad", "shape", "like", of="per_row", builds=(3, 1))
 def argument_whose_shape_is_used():
     def per_row(x, like):
         return x.sum() / like.shape[0]
@@ -868,7 +945,7 @@ def doubled(x):
     return jnp.cosh(x) * 2
 
 
-@followed("committed", "x", of="doubled", builds=(2, 1))
+@followed("commit", "committed", "x", of="doubled", builds=(2, 1))
 def committed_later():
     def results(*places):
         jitted = jax.jit(doubled)
@@ -878,7 +955,7 @@ def committed_later():
     return lambda: results(None, device), lambda: results(device, device)
 
 
-@followed("device", "x", of="doubled", builds=(2, 1))
+@followed("one device", "device", "x", of="doubled", builds=(2, 1))
 def two_devices():
     def results(*numbers):
         jitted = jax.jit(doubled)
@@ -887,7 +964,7 @@ def two_devices():
     return lambda: results(0, 1), lambda: results(0, 0)
 
 
-@followed("sharding", "x", of="doubled", builds=(2, 1))
+@followed("one sharding", "sharding", "x", of="doubled", builds=(2, 1))
 def two_shardings():
     def results(*specs):
         jitted, one = jax.jit(doubled), mesh()
@@ -896,7 +973,7 @@ def two_shardings():
     return lambda: results(P("i"), P()), lambda: results(P("i"), P("i"))
 
 
-@followed("layout", "x", of="doubled", builds=(2, 1))
+@followed("one layout", "layout", "x", of="doubled", builds=(2, 1))
 def two_layouts():
     place = SingleDeviceSharding(jax.devices()[0])
 
@@ -910,7 +987,9 @@ def two_layouts():
     )
 
 
-@followed("configuration", "jax_default_matmul_precision", of="product", builds=(2, 1))
+@followed(
+    "one setting", "configuration", "jax_default_matmul_precision", of="product", builds=(2, 1)
+)
 def precision_of_some_calls():
     def product(x):
         return x @ x
@@ -925,7 +1004,7 @@ def precision_of_some_calls():
     return lambda: results("default", "highest"), lambda: results("highest", "highest")
 
 
-@followed("configuration", "jax_enable_x64", of="third", builds=(2, 1))
+@followed("one setting", "configuration", "jax_enable_x64", of="third", builds=(2, 1))
 def precision_of_numbers():
     def third(x):
         return x.astype(float) / 3
@@ -944,7 +1023,7 @@ def precision_of_numbers():
     )
 
 
-@followed("donation", "x", of="doubled", builds=(2, 1))
+@followed("one set of options", "donation", "x", of="doubled", builds=(2, 1))
 def donated_at_times():
     def results(*options):
         return [jax.jit(doubled, **one)(jax.device_put(X)) for one in options]
@@ -952,7 +1031,7 @@ def donated_at_times():
     return lambda: results({}, {"donate_argnums": 0}), lambda: results({}, {})
 
 
-@followed("jit options", "out_shardings", of="doubled", builds=(2, 1))
+@followed("one set of options", "jit options", "out_shardings", of="doubled", builds=(2, 1))
 def two_sets_of_options():
     def results(*options):
         return [jax.jit(doubled, **one)(jax.device_put(X)) for one in options]
@@ -961,7 +1040,7 @@ def two_sets_of_options():
     return lambda: results({}, place), lambda: results(place, place)
 
 
-@followed("ahead of time", "compiler_options", of="doubled", builds=(2, 1))
+@followed("ahead of time", "ahead of time", "compiler_options", of="doubled", builds=(2, 1))
 def compiled_ahead_of_time_again():
     options = {"xla_dump_max_hlo_modules": 9}
 
@@ -976,7 +1055,7 @@ def compiled_ahead_of_time_again():
     return before, after
 
 
-@followed("cache cleared", "jax.clear_caches()", of="doubled", builds=(3, 1))
+@followed("clear less", "cache cleared", "jax.clear_caches()", of="doubled", builds=(3, 1))
 def caches_cleared():
     def results(clear):
         jitted, made = jax.jit(doubled), []
@@ -988,7 +1067,7 @@ def caches_cleared():
     return lambda: results(jax.clear_caches), lambda: results(lambda: None)
 
 
-@followed("failed before", "", of="strict", builds=(3, 1))
+@followed("fix error", "failed before", "", of="strict", builds=(3, 1))
 def raised_again():
     def make(limit):
         def strict(x):
@@ -1011,7 +1090,7 @@ def raised_again():
     return before, after
 
 
-@followed("first", "", of="curved", builds=(2, 1))
+@followed("jit differentiated", "first", "", of="curved", builds=(2, 1))
 def differentiated_outside_jit():
     def curved(x):
         return jnp.sum(jnp.sin(x) ** 2)
@@ -1036,7 +1115,7 @@ def simulated(x):
     return jnp.sqrt(jnp.abs(x)) + jnp.exp(-x)
 
 
-@followed("eager", "simulated", builds=(10, 1))
+@followed("jit functions", "eager", "simulated", builds=(10, 1))
 def a_function_outside_jit():
     return lambda: [simulated(X)], lambda: [jax.jit(simulated)(X)]
 
@@ -1049,7 +1128,7 @@ def counted(x):
     return (jnp.sin(x) + jnp.cos(x) - jnp.tanh(x)) * jnp.exp(x) * len(HISTORY)
 
 
-@followed("eager", "counted", builds=(8, 1))
+@followed("jit functions", "eager", "counted", builds=(8, 1))
 def a_function_that_counts_its_calls():
     def results(function):
         HISTORY.clear()
@@ -1067,7 +1146,7 @@ def a_function_that_counts_its_calls():
     return lambda: results(counted), after, lambda: results(jax.jit(counted))
 
 
-@followed("eager", "", builds=(6, 1))
+@followed("few sizes", "eager", "", builds=(6, 1))
 def sizes_outside_jit():
     def before():
         return [jnp.sin(X[:n]) for n in range(3, 9)]
@@ -1081,7 +1160,7 @@ def sizes_outside_jit():
 VALUES = [np.arange(12, dtype=np.int32) % n for n in range(3, 9)]
 
 
-@followed("eager", "", builds=(None, 2))
+@followed("size", "eager", "", builds=(None, 2))
 def distinct_values_outside_jit():
     def before():
         return [jnp.unique(jnp.asarray(one)).sum() for one in VALUES]
@@ -1102,7 +1181,7 @@ def distinct_values_outside_jit():
     return before, after, careless
 
 
-@followed("eager", "", builds=(None, 1))
+@followed("where", "eager", "", builds=(None, 1))
 def masked_outside_jit():
     array = np.arange(12, dtype=np.float32)
 
@@ -1120,7 +1199,7 @@ def masked_outside_jit():
     return before, after
 
 
-@followed("eager", "", builds=(None, 1))
+@followed("where", "eager", "", builds=(None, 1))
 def mean_of_what_a_mask_selects():
     array = np.arange(12, dtype=np.float32)
 
@@ -1145,7 +1224,7 @@ def mean_of_what_a_mask_selects():
     return before, after, careless
 
 
-@followed("eager", "", of="scan", builds=(4, 0))
+@followed("jit around loop", "eager", "", of="scan", builds=(4, 0))
 def loop_outside_jit():
     def total(row):
         return jax.lax.scan(lambda carry, x: (carry + x, None), jnp.float32(0), row)[0]
@@ -1163,7 +1242,7 @@ def loop_outside_jit():
 WEIGHT = {"now": np.float32(1)}
 
 
-@followed("eager", "", of="scan", builds=(3, 1))
+@followed("jit around loop", "eager", "", of="scan", builds=(3, 1))
 def loop_that_reads_what_changes():
     def body(carry, x):
         return carry + x * WEIGHT["now"], None
@@ -1191,7 +1270,7 @@ def loop_that_reads_what_changes():
     return before, after, lambda: results(lambda: body)
 
 
-@followed("eager", "unstack", of="unstack", builds=(1, 0))
+@followed("numpy to iterate", "eager", "unstack", of="unstack", builds=(1, 0))
 def loop_of_python_over_an_array():
     def before():
         return [jnp.asarray([float(x) * 2 for x in jnp.asarray(X)])]
@@ -1202,7 +1281,7 @@ def loop_of_python_over_an_array():
     return before, after
 
 
-@followed("eager", "", builds=(15, 1))
+@followed("jit shard_map", "eager", "", builds=(15, 1))
 def shard_map_outside_jit():
     def make():
         def wave(x):
