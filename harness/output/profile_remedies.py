@@ -31,7 +31,16 @@ TEXTS: Mapping[str, str] = {
     ),
     "method": (
         "Each access to a method makes a new object: jit the function itself once, and pass the "
-        "instance as an argument (a pytree, or static)."
+        "instance as an argument (a pytree; or static, if nothing of it ever changes)."
+    ),
+    "pass what it binds": (
+        "Jit the function itself once, outside the loop or function, and pass what the partial "
+        "binds as arguments."
+    ),
+    "method and pass": (
+        "Each access to a method makes a new object, and what it reads of its instance differs: "
+        "jit the function itself once, and pass the instance as an argument that is a pytree: of "
+        "a static one the first values would stay."
     ),
     "filter_jit once": "Apply eqx.filter_jit once, outside the loop or function.",
     "filter_jit once and pass": (
@@ -51,8 +60,9 @@ TEXTS: Mapping[str, str] = {
     ),
     "dynamic": "Make `{argument}` a dynamic argument, or let it take few values.",
     "dynamic unless it sizes": (
-        "If `{argument}` sizes no array, make it a dynamic argument (with jax.lax.fori_loop or "
-        "while_loop where it counts steps); else let it take few values."
+        "If `{argument}` sizes no array, and all that is computed of it fits an int32, make it a "
+        "dynamic argument (with jax.lax.fori_loop or while_loop where it counts steps); else let "
+        "it take few values."
     ),
     "dynamic bool": (
         "If only values depend on `{argument}`, make it a dynamic argument, an array (with "
@@ -86,19 +96,25 @@ TEXTS: Mapping[str, str] = {
     "one way": "Pass `{argument}` always by {value}.",
     "one kind of dictionary": (
         "Give `{argument}` one kind of dictionary in every call, e.g. dict(...): an OrderedDict "
-        "and a defaultdict, by what it makes, are structures of their own."
+        "and a defaultdict, by what it makes, are structures of their own. JAX sorts the keys of "
+        "all but an OrderedDict: take values by key where their order matters."
     ),
     "held object once": (
         "Make what `{argument}` holds (an optimizer, a model) once, outside the loop or function "
         "that makes it, and use it again."
+    ),
+    "pass what it holds": (
+        "What `{argument}` holds computes something else each time: make it once, outside the "
+        "loop or function that makes it, and pass what changes in it as an argument."
     ),
     "class once": "Define {value} once, outside the function or cell that makes it.",
     "field as data": (
         "Make the field {field} one with data (an array), or let it take few values."
     ),
     "pad": (
-        "Pad `{argument}` to few sizes (a multiple, or buckets): XLA compiles each size, also "
-        "those of one jax.export with symbolic shapes."
+        "Pad `{argument}` to few sizes (a multiple, or buckets), and keep the padding out of sums, "
+        "means and the like (where=mask): XLA compiles each size, also those of one jax.export "
+        "with symbolic shapes."
     ),
     "one dtype": "Give `{argument}` one dtype, e.g. `{argument}.astype('{value}')`.",
     "one kind of key": "Make all keys in one way: jax.random.key, or jax.random.PRNGKey.",
@@ -123,7 +139,8 @@ TEXTS: Mapping[str, str] = {
         "Leave `{argument}` out, or pass None: JAX builds for each of its types all the same."
     ),
     "one setting": (
-        "Set `{argument}` once, before the first call, or always call under the same context."
+        "Set `{argument}` once, before the first call, or always call under the same context, if "
+        "one value is right for all calls."
     ),
     "clear less": "Clear caches only where memory needs it, not between calls that repeat.",
     "call before threads": "Call it once before the threads start.",
@@ -135,7 +152,8 @@ TEXTS: Mapping[str, str] = {
     "numpy or one jit": "Make arrays with NumPy, or put the operations into one jitted function.",
     "inside jit": "Do it inside the jitted function, or build small arrays with numpy.",
     "jit around loop": (
-        "Jit the function that it is in, or define what it is given once, outside."
+        "Jit the function that it is in, or define what it is given once, outside, and pass what "
+        "changes in it as an argument."
     ),
     "jit differentiated": (
         "Jit the whole function that is differentiated or batched, e.g. jax.jit(jax.grad(f))."
@@ -154,9 +172,13 @@ TEXTS: Mapping[str, str] = {
         "Keep the sizes few (pad them), or compute there with NumPy: jit builds for each size too."
     ),
     "size": (
-        "Give `{value}` size= and fill_value=, so that results have one size, or use NumPy's."
+        "Give `{value}` size= and fill_value=, so that results have one size, and keep what fills "
+        "them out of what follows; or use NumPy's."
     ),
-    "where": "Take jnp.where(mask, x, 0) in place of x[mask], or NumPy: its size is that of x.",
+    "where": (
+        "In a sum, take jnp.where(mask, x, 0) in place of x[mask], whose size is that of x; in a "
+        "mean, a maximum and the like where=mask; or NumPy."
+    ),
     "jit library call": (
         "Jit {functions}the call, if the library allows that, by its own jit where it has one"
         "{second}."
@@ -198,6 +220,8 @@ def remedy_text(remedy: Remedy | None, program: str = "PROGRAM") -> str:
     if remedy.alike.number:
         names = some([f"`{one}`" for one in remedy.alike.first], NAMED, remedy.alike.number)
         text += f" The same for {names}."
+    if remedy.kind == "always an array" and remedy.type:
+        text += f" Beside {remedy.type}, {remedy.value} arrays make results {remedy.value}."
     if remedy.kind == "pad" and remedy.counts:
         text += " Padded to powers of two, these {} shapes are {}.".format(*remedy.counts)
     return text
@@ -225,6 +249,7 @@ def _functions(remedy: Remedy) -> str:
         return f"{names}{needed}, or "
     they = "they compute" if others else "it computes"
     text = f"Jit {names}{needed or ', which it is in'}, if {they} with arrays alone"
+    text += f" and change{'s' * (not others)} nothing else"
     return f"{text}; make other arrays with NumPy" if remedy.counts else text
 
 

@@ -44,8 +44,10 @@ def judged(case: Case) -> list[str]:
             causes
         ) != len(case.causes):
             wrong.append(f"causes: {sorted(causes)}, expected {case.causes}")
-        remedies = [r["remedy"] for r in rows if r["cause"] == case.causes[0][0]]
-        places = [f"{r['sentence']} {r['call_sites']}" for r in rows]
+        mine = [one for one in found if one.finding.cause]
+        kinds = {one.remedy: one.finding.cause.kind for one in mine}
+        remedies = [remedy for remedy, kind in kinds.items() if kind == case.causes[0][0]]
+        places = [f"{one.text} {one.place}" for one in mine]
     if case.says and not any(all(piece in one for piece in case.says) for one in remedies):
         wrong.append(f"remedy: {remedies}, expected {case.says}")
     if case.place and not any(case.place in one for one in places):

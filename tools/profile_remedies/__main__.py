@@ -19,10 +19,15 @@ import jax
 import numpy as np
 
 import harness
-from harness.output.profile_findings import finding_texts
+from harness.output.profile_remedies import remedy_text
+from harness.profiles.answer.findings import findings
+from harness.profiles.causes.cause import Remedy
 from harness.profiles.model import count_of
 from tools.profile_remedies import pairs
 from tools.profile_remedies.pairs import Pair
+
+OUTSIDE = ("small", "large", "loop", "shard_map")
+"""Kinds of findings about JAX's own functions outside jit."""
 
 
 def judged(pair: Pair) -> tuple[list[str], str]:
@@ -30,9 +35,11 @@ def judged(pair: Pair) -> tuple[list[str], str]:
     *programs, careless = [*pair.make(), None][:3]
     (expected, before), (followed, after) = map(profiled, programs)
     wrong, remedy = [], advised(pair, before)
-    if not remedy:
+    if remedy is None:
         causes = before.frame("causes")[["function", "cause", "argument"]].values.tolist()
         wrong.append(f"the remedy was not reported; causes: {causes}")
+    elif remedy.kind not in pair.remedy.split("|"):
+        wrong.append(f"remedy {remedy.kind}, expected {pair.remedy}")
     if not equal(expected, followed):
         wrong.append(f"results differ: {expected} {followed}")
     counts = tuple(built(pair, profile) for profile in (before, after))
@@ -49,7 +56,7 @@ def judged(pair: Pair) -> tuple[list[str], str]:
             others = [type(error).__name__]
         if equal(expected, others):
             wrong.append("without its condition the remedy returns the same")
-    return wrong, remedy
+    return wrong, remedy_text(remedy)
 
 
 def profiled(run: pairs.Run) -> tuple[list[Any], Any]:
@@ -80,23 +87,19 @@ def built(pair: Pair, profile: Any) -> int:
     return count_of([one for one in profile.builds if one.function.name == pair.of])
 
 
-def advised(pair: Pair, profile: Any) -> str:
-    """Return the remedy of the cause that is expected; empty where it is not reported."""
-    if pair.cause == "eager":
-        return next(
-            (
-                one.remedy
-                for one in finding_texts(profile)
-                if "outside jit" in one.text and one.remedy
-            ),
-            "",
-        )
-    rows = profile.frame("causes")
-    for row in rows.to_dict("records"):
-        named = row["argument"] == pair.argument or row["argument"].startswith(f"{pair.argument}.")
-        if row["cause"] in pair.cause.split("|") and named and row["remedy"]:
-            return row["remedy"]
-    return ""
+def advised(pair: Pair, profile: Any) -> Remedy | None:
+    """Return the remedy of the cause that is expected; None where it is not reported."""
+    for one in findings(profile):
+        if pair.cause == "eager" and one.remedy and one.kind in OUTSIDE:
+            return one.remedy
+        cause = one.cause
+        if cause is None or cause.kind not in pair.cause.split("|") or cause.kind == "first":
+            continue
+        if one.remedy and f"{cause.argument}.".startswith(f"{pair.argument}."):
+            return one.remedy
+    # What is only traced or differentiated is no finding of its own.
+    causes = (profile.cause_of(one) for one in profile.builds)
+    return next((one.remedy for one in causes if one.kind == pair.cause and one.remedy), None)
 
 
 def main() -> None:

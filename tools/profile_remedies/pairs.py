@@ -218,7 +218,7 @@ def method_of_one_object():
 
 
 @followed(
-    "method and pass",
+    "method and pass|pass what differs",
     "new function object|another program",
     "amplified",
     of="amplified",
@@ -241,6 +241,28 @@ def method_of_an_object_that_changes():
 
     def careless():
         return results(jax.jit(Amplifier.amplified, static_argnums=0))
+
+    return before, after, careless
+
+
+@followed("method and pass", "new function object", "amplified", of="amplified", builds=(3, 1))
+def method_of_objects_over_arrays():
+    def results(call):
+        return [call(Amplifier(jnp.asarray(row)), X) for row in ROWS[:3]]
+
+    def before():
+        return results(lambda one, x: jax.jit(one.amplified)(x))
+
+    def after():
+        once = jax.jit(amplified)
+        return results(lambda one, x: once(one.gain, x))
+
+    def careless():
+        first, once = (
+            Amplifier(jnp.asarray(ROWS[0])),
+            jax.jit(Amplifier.amplified, static_argnums=0),
+        )
+        return results(lambda one, x: once(first, x))
 
     return before, after, careless
 

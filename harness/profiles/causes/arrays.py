@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from harness.profiles.causes.cause import Cause, Change, Pair, Remedy, Shape, Way, WithoutEdit
@@ -22,6 +23,12 @@ Leaves = tuple[Leaf, Leaf]
 
 _NUMBERS = ("int", "float", "complex", "bool")
 """Python's own."""
+
+_NARROW = ("bfloat16", "float16")
+"""What a number leaves as it is, and an array of a wider type does not."""
+
+_RANKS = ("bool", "", "uint", "int", "bfloat", "float", "complex")
+"""Kinds of dtypes, in pairs of one rank: the higher one holds the lower one's values."""
 
 _SHAPES = (
     "shape",
@@ -53,7 +60,24 @@ def dtype_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
         return Remedy("one kind of key", what.argument)
     if "Ref{" in types:
         return Remedy("references of one dtype", what.argument)
-    return Remedy("one dtype", what.argument, what.before)
+    return Remedy("one dtype", what.argument, _wider(what.before, what.after))
+
+
+def _wider(one: str, other: str) -> str:
+    """Return the dtype that holds the values of both, as JAX promotes arrays."""
+    first, second = (re.fullmatch(r"([a-z]+?)(\d*)", name) for name in (one, other))
+    if first is None or second is None or first[1] not in _RANKS or second[1] not in _RANKS:
+        return one
+    ranks = [_RANKS.index(match[1]) // 2 for match in (first, second)]
+    if ranks[0] != ranks[1]:
+        return one if ranks[0] > ranks[1] else other
+    bits = [int(match[2] or 0) for match in (first, second)]
+    if first[1] == second[1] or (ranks[0] == 2 and bits[0] != bits[1]):
+        return one if bits[0] >= bits[1] else other
+    if ranks[0] == 2:
+        return "float32"  # of float16 and bfloat16
+    signed, unsigned = bits if first[1] == "int" else reversed(bits)
+    return f"int{signed if signed > unsigned else min(2 * unsigned, 64)}"
 
 
 def shapes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
@@ -98,7 +122,10 @@ def weak_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
         array_type(leaf.aval) for leaf, number in zip(leaves, kinds, strict=True) if not number
     ]
     dtype = next((type_.dtype for type_ in types if type_), "float32")
-    return Remedy("always an array", what.argument, dtype)
+    given = pair.new.arguments.leaves if pair.new.arguments else ()
+    all_ = {type_.dtype for leaf in given if (type_ := array_type(leaf.aval))}
+    narrow = next((one for one in _NARROW if one in all_ and one != dtype), "")
+    return Remedy("always an array", what.argument, dtype, type=narrow)
 
 
 def unused(pair: Pair, leaves: Leaves) -> Iterator[Change]:

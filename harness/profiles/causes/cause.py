@@ -60,6 +60,8 @@ REMEDIES = {
     "pass what differs": RemedyKind("JH010", sure=False),
     "one set of options": RemedyKind("JH011"),
     "ahead of time": RemedyKind("JH012"),
+    "pass what it binds": RemedyKind("JH013"),
+    "method and pass": RemedyKind("JH014"),
     # Static arguments.
     "dynamic": RemedyKind("JH020"),
     "dynamic unless it sizes": RemedyKind("JH021"),
@@ -80,6 +82,7 @@ REMEDIES = {
     "held object once": RemedyKind("JH044"),
     "class once": RemedyKind("JH045"),
     "field as data": RemedyKind("JH046"),
+    "pass what it holds": RemedyKind("JH047"),
     # Arrays.
     "pad": RemedyKind("JH050"),
     "one dtype": RemedyKind("JH051"),
@@ -291,6 +294,12 @@ class Pair(NamedTuple):
 
     old: Built
     new: Built
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the program is another one, or one of those that differ in constants alone."""
+        several = len(self.new.process.variants.get(self.new.alike, ())) > 1
+        return several or self.old.line.program != self.new.line.program
 
 
 class Difference(NamedTuple):

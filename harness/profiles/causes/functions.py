@@ -21,9 +21,7 @@ def function_objects(pair: Pair, item: None) -> Iterable[Change]:
     """Look at the function object; the form is `changed` where what it closes over differs."""
     before, after = (str(built.line.object) for built in pair)
     # One that is jitted once would return the result of the first one's constants for all.
-    several = len(pair.new.process.variants.get(pair.new.alike, ())) > 1
-    changed = pair.old.line.program != pair.new.line.program or several
-    name, form = pair.new.function.name, "changed" if changed else ""
+    name, form = pair.new.function.name, "changed" if pair.is_changed else ""
     yield Change(name, before, after, form, ("object", "object"))
 
 
@@ -45,9 +43,9 @@ def recreated_remedy(pair: Pair, what: Change, item: None) -> Remedy | None:
             return Remedy("filter_jit once and pass" if changed else "filter_jit once")
         return library_remedy(built, package_of(function.file), changed)
     if "partial" in around:
-        return Remedy("partial once")
+        return Remedy("pass what it binds" if changed else "partial once")
     if "method" in around:
-        return Remedy("method")
+        return Remedy("method and pass" if changed else "method")
     if built.line.kind == "trace":  # as `jax.eval_shape` only traces
         return Remedy("define once and pass")
     return Remedy("jit once and pass" if changed else "jit once")

@@ -175,7 +175,8 @@ def _of_classes(name: str, pair: _Both, inside: bool) -> Change | None:
     kinds = [_unnumbered(tree.type) for tree in (old, new)]
     one, other = map(_short, kinds)
     if set(kinds) <= set(_DICTIONARIES):
-        return Change(name, one, other, "dictionary") if old.names == new.names else None
+        same = sorted(old.names) == sorted(new.names)  # an OrderedDict has an order of its own
+        return Change(name, one, other, "dictionary") if same else None
     if set(kinds) & set(_PLAIN):
         return None
     form = f"{'inside' if inside else 'class'}{' recreated' if kinds[0] == kinds[1] else ''}"
@@ -274,7 +275,7 @@ def remedy(pair: Pair, what: Change, item: object) -> Remedy | None:
         case "dictionary":
             return Remedy("one kind of dictionary", name)
         case "object":
-            return Remedy("held object once", name)
+            return Remedy("pass what it holds" if pair.is_changed else "held object once", name)
         case "class recreated" | "inside recreated":
             return Remedy("class once", name, what.after)
         case "numbers":

@@ -87,10 +87,13 @@ def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> Iter
         for static in earlier.values():
             yield from _seen(pair, "given", (static, None))
     pairs = _changed_leaves(old.leaves, new.leaves)
+    # What only the unused differ in is another program where their types are used.
+    unused = all(one.unused and other.unused for one, other in pairs)
+    typed = unused and (old.tree, old.statics) == (new.tree, new.statics) and pair.is_changed
     places: tuple[Place, ...] = ("types", "placement")
     for place in places:
         for leaves in pairs:
-            idle = place == "types" and leaves[0].unused and leaves[1].unused
+            idle = place == "types" and leaves[0].unused and leaves[1].unused and not typed
             yield from _seen(pair, "unused" if idle else place, leaves)
 
 
