@@ -237,7 +237,7 @@ def test_the_few_functions_that_most_small_programs_are_in_are_named(recorded):
     assert [one.name for one in found.remedy.functions] == ["f1", "f2", "f3"]
     assert found.remedy.counts == (21,)
     assert remedy_text(found.remedy).startswith(
-        "Jit `f1`, `f2` and `f3`, the first to need 21 of them, if they compute with arrays alone; "
+        "Jit `f1`, `f2` and `f3`, the first to need 21 of them, if they compute with arrays alone "
     )
 
 
