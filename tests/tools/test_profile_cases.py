@@ -7,7 +7,7 @@ import pytest
 from tools.profile_cases.__main__ import judged
 from tools.profile_cases.cases import ALL
 
-DEFAULT = ("while_loop_of_lambdas", "jitted_in_an_init", "field_of_options")
+DEFAULT = ("while_loop_of_lambdas", "jitted_in_an_init", "used_by_its_size", "field_of_options")
 """One of each kind that no other test has."""
 
 
