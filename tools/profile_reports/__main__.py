@@ -85,23 +85,6 @@ def of_profile(report: dict[str, Any], profile: Any, places: Sequence[str]) -> t
     return best
 
 
-<<<<<<< HEAD
-def answers(profile: Any) -> Sequence[tuple[str, str, str, str, str]]:
-    """Return function, cause, argument, place and remedy of what is reported."""
-    rows = profile.frame("causes").to_dict("records")
-    own = [row for row in rows if row["origin"] != "jax"]
-    found = finding_texts(profile)
-    outside = [one for one in found if "outside jit" in one.text]
-    return [
-        *((r["function"], r["cause"], r["argument"], r["call_sites"], r["remedy"]) for r in own),
-        *((named(one.text), "eager", one.text, one.place, one.remedy) for one in outside),
-    ]
-
-
-def named(text: str) -> str:
-    """Return the first name in a text."""
-    return text.split("`")[1] if "`" in text else ""
-=======
 def answers(profile: Any) -> Iterator[tuple[str, str, str, str, str]]:
     """Yield function, cause, argument, place and remedy of what is reported."""
     for one in finding_texts(profile):
@@ -114,7 +97,6 @@ def answers(profile: Any) -> Iterator[tuple[str, str, str, str, str]]:
         if finding.kind == "firsts":
             for name in names:
                 yield name, "first", "", place, ""
->>>>>>> 952e39ea (profile: remedies that were followed to the letter change no result: what a partial, a method or a structure holds is passed, a dtype that holds both, padding, masks, sizes)
 
 
 def of_compile(
