@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,24 @@ from harness.errors import UsageError, nearest
 
 FILE = "pyproject.toml"
 
-TABLES = ("thresholds",)
+TABLES = ("thresholds", "profile")
 """All that there are; `harness.scaffold.schema` says what stands in them."""
+
+
+def project_table(project: Path, name: str) -> Mapping[str, Any]:
+    """Return the table `[tool.harness.NAME]` of a project; an empty one where it has none.
+
+    Raises:
+        UsageError: its pyproject.toml cannot be read, or as :func:`table_of`.
+    """
+    file = project / FILE
+    try:
+        whole = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:  # no TOML, or no UTF-8
+        raise UsageError(f"{file} cannot be read: {error}.") from None
+    return table_of(whole, name, file)
 
 
 def table_of(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.profiles.causes.cause import IDS
 from harness.records.project_tables import TABLES
 from harness.stages.registry import STAGES, effect
 
@@ -17,6 +18,16 @@ def schema() -> dict[str, Any]:
         "thresholds": _table(
             "The smallest changes that count, as shares of a stage's time: 0.1 is 10 %.",
             {name: _share(stage.title, effect(name)) for name, stage in STAGES.items()},
+        ),
+        "profile": _table(
+            "What harness profile leaves out.",
+            {
+                "mute": {
+                    "description": "Identifiers of remedies that are only counted; see remedies.md",
+                    "type": "array",
+                    "items": {"enum": sorted(IDS)},
+                }
+            },
         ),
     }
     own = _table("jax-harness", {name: about[name] for name in TABLES})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import tomllib
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +23,7 @@ from harness.frame.frame import axes_key, axis_column
 from harness.records import json_file
 from harness.records.files import OWN
 from harness.records.json_file import Count, Milliseconds
-from harness.records.project_tables import FILE, table_of
+from harness.records.project_tables import FILE, project_table
 from harness.records.schema import plain_axes
 from harness.records.store import machine_folder
 from harness.stages import registry
@@ -254,15 +253,8 @@ def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
 def use_those_of(project: Path) -> None:
     """Let what counts be what pyproject.toml says, under [tool.harness.thresholds]."""
     registry.thresholds.clear()
-    file = project / FILE
-    try:
-        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError) as error:  # no TOML, or no UTF-8
-        raise UsageError(f"{file} cannot be read: {error}.") from None
-    here = f"{file}: [tool.harness.thresholds]"
-    table = table_of(table, "thresholds", file)
+    here = f"{project / FILE}: [tool.harness.thresholds]"
+    table = project_table(project, "thresholds")
     for stage, share in table.items():
         if stage not in registry.STAGES:
             like = nearest(stage, list(registry.STAGES))

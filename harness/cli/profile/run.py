@@ -54,6 +54,7 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
         metavar="FILE",
         help="Write a report or a trace here as well: .html, .json, .json.gz or .pb.gz.",
     ),
+    mute=Option(metavar="ID", help="Only count findings with this remedy, such as JH050; repeat."),
     inside=Option(
         help="Also say what XLA does in the longest compiles, by its own events; a compile "
         "takes about 15 ms more for it, half a second where libtpu is installed."
@@ -69,6 +70,7 @@ def run(
     max_seconds: float | None = None,
     announce: float | None = None,
     report: Path | None = None,
+    mute: list[str] | None = None,
     inside: bool = False,
     sample: float = 25.0,
 ) -> None:
@@ -82,11 +84,13 @@ def run(
     if report is not None:
         _told().check(report)
     announce_s = (ANNOUNCE_S if announce is None else announce) if sample else 0.0
+    if mute:
+        _told().muted(mute)
     folder = programs.new_folder(output)
     with _Announcing(folder, announce_s):
         threading.Thread(target=_told, daemon=True).start()
         ran = programs.run_profiled(command, folder, sample, inside, announce_s)
-    raise Exit(_told().tell(ran, max_compiles, max_seconds, report))
+    raise Exit(_told().tell(ran, max_compiles, max_seconds, report, mute))
 
 
 def _told() -> Any:

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
-from harness.cli.profile.told import answer
+from harness.cli.profile.told import answer, muted
 from harness.errors import UsageError
 from harness.output.profile_inside import inside_lines
 from harness.output.profile_tables import LONG, TABLES, frame, is_number, listed
@@ -49,12 +49,14 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
     help=HELP.format(tables=_ABOUT),
     table=Option("--table", "-t", help="Which table."),
     every=Option("--all", help="All findings, or all rows of the table."),
+    mute=Option(metavar="ID", help="Only count findings with this remedy, as JH050; repeat."),
 )
 def show(
     *,
     folder: options.Profile,
     table: Table | None = None,
     every: bool = False,
+    mute: list[str] | None = None,
     output: Output,
 ) -> None:
     """Show a profile."""
@@ -65,7 +67,8 @@ def show(
         )
     profile = read(folder)
     if table is None:
-        lines = answer(profile, console, every=every) if output.path is None else answer(profile)
+        terminal = console if output.path is None else None
+        lines = answer(profile, terminal, every=every, mute=muted(mute))
         output.page([*lines, *inside_lines(profile)])
         return
     made = frame(profile, table)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from harness.cli.output import check_writable, notes
-from harness.errors import ExitCode, HarnessError, UsageError
+from harness.errors import ExitCode, HarnessError, UsageError, nearest
 from harness.output.profile import summary
 from harness.output.profile_inside import inside_lines
+from harness.profiles.causes.cause import IDS
 from harness.profiles.figures import is_unknown
 from harness.profiles.pprof import pprof_of
 from harness.profiles.recorded import Recorded, read
@@ -18,6 +20,7 @@ from harness.profiles.totals import totals
 from harness.profiles.tracks import save, trace_of
 from harness.records.files import replaced
 from harness.records.printable import printable
+from harness.records.project_tables import FILE, project_table
 from harness.report import files
 from harness.watch import programs
 from harness.watch.programs import Ran
@@ -29,8 +32,32 @@ WIDTH, WIDEST = 100, 120
 """Characters of a line where there is no terminal, and on the widest one."""
 
 
+def muted(mute: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the remedies that are left out: those of an option, and of the project.
+
+    Raises:
+        UsageError: one of them does not exist.
+    """
+    here = f"{Path(FILE)}: [tool.harness.profile] mute"
+    of_project = project_table(Path(), "profile").get("mute", ())
+    if not isinstance(of_project, list | tuple):
+        raise UsageError(f'{here} is {of_project!r}; expected a list such as ["JH050"].')
+    for where, ids in (("--mute", mute or ()), (here, of_project)):
+        for one in ids:
+            if one not in IDS:
+                raise UsageError(
+                    f"{where}: {one!r} is no remedy; expected an identifier as it is printed "
+                    f"behind a remedy, such as JH050.{nearest(str(one), list(IDS))}"
+                )
+    return (*(mute or ()), *of_project)
+
+
 def answer(
-    profile: Recorded, console: Console | None = None, below: int = 1, every: bool = False
+    profile: Recorded,
+    console: Console | None = None,
+    below: int = 1,
+    every: bool = False,
+    mute: Sequence[str] = (),
 ) -> list[str]:
     """Return a profile's answer: so short that its first line stays on a screen, else all of it.
 
@@ -38,9 +65,9 @@ def answer(
     the shell's prompt. With `every` all findings are there, whatever the height of the terminal.
     """
     if console is None or not console.is_terminal:
-        return summary(profile, WIDTH, None)
+        return summary(profile, WIDTH, None, mute)
     width = min(console.width, WIDEST)
-    return summary(profile, width, None if every else console.height - below)
+    return summary(profile, width, None if every else console.height - below, mute)
 
 
 def check(report: Path) -> None:
@@ -74,7 +101,13 @@ def write(profile: Recorded, output: Path) -> str:
     return f"{write_page(profile, output) / 1e6:.1f} MB"
 
 
-def tell(ran: Ran, max_compiles: int | None, max_seconds: float | None, report: Path | None) -> int:
+def tell(
+    ran: Ran,
+    max_compiles: int | None,
+    max_seconds: float | None,
+    report: Path | None,
+    mute: Sequence[str] | None = None,
+) -> int:
     """Print on standard error what the profile says; return the exit code."""
     if name := programs.signal_of(ran.code):
         _say(f"The program was ended by {name}.")
@@ -90,7 +123,7 @@ def tell(ran: Ran, max_compiles: int | None, max_seconds: float | None, report: 
     else:
         try:
             profile = read(ran.folder)
-            _say(*answer(profile, notes, below=2), *inside_lines(profile))
+            _say(*answer(profile, notes, below=2, mute=muted(mute)), *inside_lines(profile))
             if is_unknown(profile):
                 code = code or ExitCode.NOTHING
             else:

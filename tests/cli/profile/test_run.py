@@ -79,6 +79,28 @@ def test_the_last_line_has_the_programs_end_and_the_limits(
     assert text in last
 
 
+def test_findings_with_a_muted_remedy_are_counted_in_one_line(tmp_path, monkeypatch, command):
+    folder = tmp_path / "p"
+    monkeypatch.chdir(tmp_path)
+    made = Made()
+    for shape in ("2", "3", "4"):
+        made.build("loss", shape=shape)
+    made.write(folder)
+    _, whole, _ = command("profile", "show", "p")
+    assert "(JH050)" in whole
+    assert "Muted" not in whole
+    _, text, _ = command("profile", "show", "p", "--mute", "JH050")
+    assert "Pad `x`" not in text
+    assert "Muted: 1 finding (JH050), 60 ms." in text
+    (tmp_path / "pyproject.toml").write_text('[tool.harness.profile]\nmute = ["JH050"]\n')
+    assert command("profile", "show", "p")[1] == text
+    code, _, error = command("profile", "show", "p", "--mute", "JH999")
+    assert (code, "'JH999' is no remedy" in error) == (2, True)
+    (tmp_path / "pyproject.toml").write_text('[tool.harness.profile]\nmute = "JH050"\n')
+    code, _, error = command("profile", "show", "p")
+    assert (code, "expected a list" in error) == (2, True)
+
+
 def test_limits_without_a_profile_are_not_kept(tmp_path, capfd):
     nothing = Ran(tmp_path, 0, 0, True)
     assert told.tell(nothing, 3, 1.0, None) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,8 @@ from harness.profiles.causes.cause import IDS, REMEDIES, Kind
 from harness.profiles.causes.kinds import KINDS
 from tests.added import House
 from tests.report.pages import embedded
+
+ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import sys
@@ -76,3 +79,10 @@ def test_every_remedy_has_an_identifier_of_its_own_and_words():
     assert REMEDIES.keys() == TEXTS.keys()
     assert len(IDS) == len(REMEDIES)
     assert all(re.fullmatch(r"JH\d{3}", one) for one in IDS)
+
+
+def test_every_remedy_has_a_row_in_the_page_of_remedies():
+    text = (ROOT / "docs" / "remedies.md").read_text(encoding="utf-8")
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| JH")]
+    assert [row[1].strip() for row in rows] == sorted(IDS)
+    assert all(len(row) == 6 and all(map(str.strip, row[1:5])) for row in rows)
