@@ -1,4 +1,4 @@
-"""Healthy cache directories of many kinds, filled by real JAX: no doctor is to find them ill."""
+"""Healthy cache directories of many kinds, filled by real JAX: no check is to find a problem."""
 
 from __future__ import annotations
 
@@ -141,6 +141,32 @@ def _quarantined_before(cache: Path) -> None:
     (folder / f"jit_f-{'0' * 64}-cache").write_bytes(b"bad")
 
 
+def _restored(cache: Path) -> Path:
+    place = shutil.copytree(cache, cache.with_name("restored"), copy_function=shutil.copyfile)
+    for path in place.iterdir():
+        os.utime(path)
+    return place
+
+
+def _backed_up(cache: Path) -> None:
+    place = cache.with_name("backup")
+    place.mkdir()
+    for entry in cache.iterdir():
+        os.link(entry, place / entry.name)
+
+
+FAST = "--xla_cpu_enable_fast_math=true"
+PARTITIONED = """
+from jax.experimental.custom_partitioning import custom_partitioning
+@custom_partitioning
+def twice(x): return x * 2
+def partition(mesh, given, result):
+    return mesh, lambda x: x * 2, given[0].sharding, (given[0].sharding,)
+twice.def_partition(partition=partition, sharding_rule="i j -> i j",
+                    infer_sharding_from_operands=lambda mesh, given, result: given[0].sharding)
+mesh = Mesh(np.array(jax.devices()), ('x',))
+jax.jit(lambda x: twice(x) + 1, in_shardings=NamedSharding(mesh, P('x')))(x)
+"""
 MESH = """
 mesh = Mesh(np.array(jax.devices()), ('x',))
 jax.jit(lambda x: x @ x + 1, in_shardings=NamedSharding(mesh, P('x')))(x)
@@ -221,6 +247,25 @@ jax.jit(second, donate_argnums=0).lower(x).compile()
 """),
     Healthy("metadata in the key", THREE, {"JAX_COMPILATION_CACHE_INCLUDE_METADATA_IN_KEY": "1"}),
     Healthy("a processor with less", THREE, {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2"}),
+    Healthy("restored with fresh times", then=_restored),
+    Healthy("two sets of flags", then=_again(THREE, XLA_FLAGS=FAST)),
+    Healthy("a flag with its default value", then=_again(THREE, XLA_FLAGS=FAST[:-4] + "false")),
+    Healthy("two sets of flags and a cap", settings=CAPPED,
+            then=_again(THREE, XLA_FLAGS=FAST, **CAPPED)),
+    Healthy("read-only on purpose", then=_each_file(lambda path: path.chmod(0o444))),
+    Healthy("directory without write permission", then=lambda cache: cache.chmod(0o555)),
+    Healthy("a group of its own", then=lambda cache: cache.chmod(0o2755)),
+    Healthy("entries removed by hand", THREADS, then=_each_file(Path.unlink, "*[0-7]-cache")),
+    Healthy("hard links to a backup", then=_backed_up),
+    Healthy("half of a copy by a tool", then=lambda cache: (cache / ".jit_f.x7").write_bytes(b"")),
+    Healthy("64 bits and 32", then=_again(THREE, JAX_ENABLE_X64="1")),
+    Healthy("two precisions", then=_again(THREE, JAX_DEFAULT_MATMUL_PRECISION="highest")),
+    Healthy("NaNs looked for", THREE, {"JAX_DEBUG_NANS": "1"}),
+    Healthy("seeds of hashes", then=_again(THREE, PYTHONHASHSEED="7")),
+    Healthy("many arguments", "jax.jit(lambda xs: sum(xs))([x] * 300)"),
+    Healthy("custom partitioning", PARTITIONED, FOUR, _again(PARTITIONED, **FOUR)),
+    Healthy("a killed program, then another", "jax.jit(first)(x)\nos.kill(os.getppid(), 0)",
+            then=_again(THREE)),
     Healthy("for a GPU", FOR.format("gpu:h200") + THREE),
     Healthy("for a TPU", FOR.format("tpu:v5e") + THREE),
 )  # fmt: skip

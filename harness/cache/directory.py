@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 import filelock
 
-from harness.cache.written import SEE_WHY, would_write
 from harness.errors import ExitCode, HarnessError, UsageError
 
 FILE_ADDRESS = (
@@ -35,8 +34,12 @@ class UnusableCacheError(HarnessError):
     exit_code = ExitCode.UNUSABLE
 
 
+class MissingCacheError(UsageError):
+    """No directory of that name: JAX makes it before it first looks for an entry."""
+
+
 class RemoteFile(NamedTuple):
-    """What a bucket says of a file, as `os.stat` would: it knows no more than size and time."""
+    """What a bucket knows of a file, as `os.stat` would return it: no more than size and time."""
 
     st_size: int
     st_mtime_ns: int
@@ -64,9 +67,9 @@ class LocalDirectory:
     def _refused(self, what: str, error: OSError) -> HarnessError:
         if isinstance(error, FileNotFoundError):
             address = f" ({FILE_ADDRESS})" if "file:" in self.path.parts else ""
-            return UsageError(
+            return MissingCacheError(
                 f"{self.where} cannot be {what}: {error.strerror}{address}. JAX makes the "
-                f"directory before it first looks for an entry. {would_write()}. {SEE_WHY}"
+                "directory before it first looks for an entry."
             )
         return UnusableCacheError(
             f"{self.where} cannot be {what}: {error.strerror or error}. Expected the directory "
@@ -109,7 +112,7 @@ class RemoteDirectory:
 
     def names(self) -> list[str]:
         """Every name in the directory, in no order."""
-        with _told(self.where):
+        with _translated(self.where):
             if self.path.is_dir():
                 return [child.name for child in self.path.iterdir()]
         raise UsageError(
@@ -119,13 +122,13 @@ class RemoteDirectory:
 
     def look(self, name: str) -> RemoteFile:
         """What is known of one file; raises FileNotFoundError if it has vanished."""
-        with _told(self.where):
+        with _translated(self.where):
             seen = (self.path / name).stat()
         return RemoteFile(int(seen.length), int(float(seen.mtime or 0) * 1e9))
 
     def open(self, name: str) -> BinaryIO:
         """Open a file for reading."""
-        with _told(self.where):
+        with _translated(self.where):
             opened: BinaryIO = (self.path / name).open("rb")
         return opened
 
@@ -134,7 +137,7 @@ Directory = LocalDirectory | RemoteDirectory
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _translated(where: str) -> Iterator[None]:
     # Every bucket's library has errors of its own: no sign-in, no network, no such scheme.
     try:
         yield
@@ -177,7 +180,7 @@ def open_directory(where: str) -> Directory:
         except ImportError:
             where = os.path.abspath(where)
     if "://" in where:
-        with _told(where):
+        with _translated(where):
             # The same library as JAX's own code takes, so that both see the same files.
             path = importlib.import_module("etils.epath").Path(where)
         directory: Directory = RemoteDirectory(where, path)
@@ -219,10 +222,10 @@ def locked(directory: Path) -> Iterator[None]:
         lock = filelock.FileLock(place).acquire(timeout=LOCK_PATIENCE_S)
     except OSError as error:  # filelock's own timeout is one
         held = isinstance(error, filelock.Timeout)
-        said = f"another process held it for {LOCK_PATIENCE_S:.0f} s" if held else error.strerror
+        reason = f"another process held it for {LOCK_PATIENCE_S:.0f} s" if held else error.strerror
         raise UnusableCacheError(
-            f"{place} cannot be locked: {said or error}. JAX lets go of it after each access: look "
-            "who has it open (`fuser`), and run this as the user whose programs fill the directory."
+            f"{place} cannot be locked: {reason or error}. JAX lets go of it after each access: "
+            "look who has it open (`fuser`), and run this as the user whose programs fill it."
         ) from None
     with lock:
         yield

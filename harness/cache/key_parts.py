@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.cache.entry import Machine
+from harness.cache.executable import Machine
 
 
 @dataclass(frozen=True)

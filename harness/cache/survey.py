@@ -23,7 +23,7 @@ from harness.cache.directory import (
     LocalDirectory,
 )
 from harness.cache.entry import Contents, read_contents
-from harness.records.units import counted, size_text
+from harness.cache.executable import XlaOptions
 
 QUARANTINE_PREFIX = "quarantine-"
 """Begins the name of a folder of entries that were moved aside."""
@@ -79,10 +79,6 @@ class SubCache(msgspec.Struct, frozen=True):
     files: int
     size_bytes: int
 
-    def __str__(self) -> str:
-        held = f"{counted(self.files, 'file')}, {size_text(self.size_bytes)}"
-        return f"XLA's own cache {self.name}: {held}"
-
 
 class Survey(msgspec.Struct, frozen=True):
     """A cache directory at one moment.
@@ -91,6 +87,7 @@ class Survey(msgspec.Struct, frozen=True):
         capped: Whether a process used it with a size cap: it has JAX's lock or times of use.
         vanished: How many were listed and gone before they were read, as in a cache in use.
         quarantines: Folders of entries that were moved aside.
+        options: XLA's options by the hash that entries have of theirs.
     """
 
     directory: str
@@ -100,17 +97,18 @@ class Survey(msgspec.Struct, frozen=True):
     vanished: int = 0
     sub_caches: tuple[SubCache, ...] = ()
     quarantines: tuple[str, ...] = ()
+    options: dict[str, XlaOptions] = {}
 
 
 def survey(directory: Directory, now: float | None = None) -> Survey:
     """Read a whole cache directory; the contents of one entry are in memory at a time."""
     names, local = sorted(directory.names()), isinstance(directory, LocalDirectory)
     present = set(names)
-    entries, vanished = [], 0
+    entries, vanished, options = list[Entry](), 0, dict[str, XlaOptions]()
     for name in names:
         if name.endswith(CACHE_SUFFIX):
             try:
-                entries.append(_read_entry(directory, name.removesuffix(CACHE_SUFFIX), present))
+                entries.append(_read_entry(directory, name[: -len(CACHE_SUFFIX)], present, options))
             except FileNotFoundError:
                 vanished += 1
     return Survey(
@@ -121,13 +119,16 @@ def survey(directory: Directory, now: float | None = None) -> Survey:
         vanished=vanished,
         sub_caches=tuple(sub_caches(directory.path)) if local else (),
         quarantines=tuple(name for name in names if name.startswith(QUARANTINE_PREFIX)),
+        options=options,
     )
 
 
-def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
+def _read_entry(
+    directory: Directory, name: str, present: set[str], options: dict[str, XlaOptions]
+) -> Entry:
     read_at = time.time()
     file = directory.look(name + CACHE_SUFFIX)  # opening it may change its time of last access
-    contents = _contents(directory, name, file.st_mode)
+    contents = _contents(directory, name, file.st_mode, options)
     matched = NAME.fullmatch(name)
     used_ns, slack_ns = file.st_atime_ns, 0
     source: Source = "unknown" if used_ns is None else "file-system"
@@ -160,16 +161,18 @@ def _read_entry(directory: Directory, name: str, present: set[str]) -> Entry:
     )
 
 
-def _contents(directory: Directory, name: str, mode: int | None) -> Contents:
+def _contents(
+    directory: Directory, name: str, mode: int | None, options: dict[str, XlaOptions]
+) -> Contents:
     if mode is not None and not stat.S_ISREG(mode):  # opening it might block
-        return Contents("unreadable", "it is not an ordinary file")
+        return Contents("unreadable", "not-a-file")
     try:
         with directory.open(name + CACHE_SUFFIX) as opened:
-            return read_contents(opened)
+            return read_contents(opened, options)
     except FileNotFoundError:
         raise
     except OSError as error:
-        return Contents("unreadable", f"it cannot be read: {error.strerror or error}")
+        return Contents("unreadable", "cannot-read", error.strerror or str(error))
 
 
 def sub_caches(place: Path) -> Iterator[SubCache]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.cache import doctor
 from harness.cache.directory import open_directory
+from harness.cache.here import settings
 from harness.cache.survey import survey
 from tests import forks
 
@@ -46,7 +47,7 @@ print(json.dumps({
 
 
 FORGOTTEN = ("JAX_", "XLA_", "LIBTPU_", "TF_CPP_", "PYTHONHASHSEED", "PYTHONWARNINGS")
-"""Settings of the caller that would change what is seen."""
+"""CacheSettings of the caller that would change what is seen."""
 
 
 def environment(cache: Path | str, **settings: str) -> dict[str, str]:
@@ -72,8 +73,8 @@ def run_jax(directory: Path, cap: int = -1, functions: int = 3) -> dict:
 
 def entry_of(directory: Path, module: str) -> Path:
     """The only entry of one module."""
-    (found,) = directory.glob(f"{module}-*-cache")
-    return found
+    (path,) = directory.glob(f"{module}-*-cache")
+    return path
 
 
 def backdate(directory: Path, seconds: float = 3600) -> None:
@@ -86,17 +87,18 @@ def backdate(directory: Path, seconds: float = 3600) -> None:
         os.utime(path, (seen.st_atime - seconds, seen.st_mtime - seconds))
 
 
-def diagnose(directory, **more):
-    return doctor.diagnose(survey(open_directory(str(directory))), **more)
+def diagnose(directory, max_size_bytes=-1, **more):
+    used = settings(max_size_bytes)
+    return doctor.diagnose(survey(open_directory(str(directory))), used, **more)
 
 
-def kinds(diagnosis):
-    return {finding.kind for finding in diagnosis.findings} - {"never-read"}
+def checks(diagnosis):
+    return {finding.check for finding in diagnosis.findings} - {"never-read"}
 
 
-def the(diagnosis, kind):
-    (found,) = (finding for finding in diagnosis.findings if finding.kind == kind)
-    return found
+def the(diagnosis, check):
+    (finding,) = (finding for finding in diagnosis.findings if finding.check == check)
+    return finding
 
 
 def spoil(directory, kind, module="jit_first"):

@@ -1,4 +1,4 @@
-"""Ailments to plant in healthy cache directories, and what the doctor is to call them."""
+"""Problems to plant in healthy cache directories, and the findings that the doctor is to have."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ import re
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jax._src.compilation_cache import compress_executable, decompress_executable
 
-from harness.cache.ailment import Severity
-from harness.cache.entry import lacking_features
+from harness.cache.executable import lacking_features
+from harness.cache.finding import Severity
 from harness.watch import jax_names
 from tests.cache.filled import backdate, entry_of
 
 MOVED = ("empty", "torn", "garbage", "wrong-module", "unloadable")
-"""What `--quarantine` moves."""
+"""What `--repair` moves."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """One ailment of the entry of `first`, or of the whole directory.
+    """One problem of the entry of `first`, or of the whole directory.
 
     Attributes:
         name: What is done.
-        kind: What the doctor is to call it.
+        check: Which check is to find it.
         how: Does it, to the directory.
-        evidence: A regular expression for what the doctor sees.
-        severity: What it is to call it that worst.
-        whole: Whether the directory ails, and no entry.
-        entries: How many entries ail, else.
+        facts: What it is to see, of its facts.
+        severity: How bad it is to be.
+        whole: Whether the directory has it, and no entry.
+        entries: How many entries have it, else.
     """
 
     name: str
-    kind: str
+    check: str
     how: Callable[[Path], object]
-    evidence: str = ""
-    severity: Severity = "ailing"
+    facts: dict[str, Any] = field(default_factory=dict)
+    severity: Severity = "problem"
     whole: bool = False
     entries: int = 1
 
@@ -69,12 +70,17 @@ def _without_code(data: bytes) -> bytes:
     return data[:at] + bytes(64) + data[at + 64 :]
 
 
+def _other(cache: Path, module: str) -> Path:
+    """An entry of a module that may have several."""
+    return min(cache.glob(f"{module}-*-cache"))
+
+
 def _over(source: str, target: str) -> Callable[[Path], object]:
-    return lambda cache: entry_of(cache, target).write_bytes(entry_of(cache, source).read_bytes())
+    return lambda cache: entry_of(cache, target).write_bytes(_other(cache, source).read_bytes())
 
 
 def _swap(cache: Path) -> None:
-    one, other = entry_of(cache, "jit_first"), entry_of(cache, "jit_second")
+    one, other = _first(cache), _other(cache, "jit_second")
     mine = one.read_bytes()
     one.write_bytes(other.read_bytes())
     other.write_bytes(mine)
@@ -101,7 +107,7 @@ def _claiming(kind: bytes) -> Callable[[bytes], bytes]:
 
     def change(data: bytes) -> bytes:
         off = re.findall(b",-(" + kind + rb"[\w-]+)", data)
-        feature, *_ = (one for one in off if lacking_features([one.decode()]))
+        feature, *_ = (one for one in off if lacking_features((one.decode(),)))
         return data.replace(b"-" + feature, b"+" + feature, 1)
 
     return change
@@ -141,39 +147,50 @@ def _listed(cache: Path) -> None:
 
 EARLY = jax_names.version().startswith("0.10.")
 
+
+def _fault(code: str) -> dict[str, Any]:
+    return {"fault": code}
+
+
+def _who(kind: str, name: str) -> dict[str, Any]:
+    return {"who": kind, "name": name}
+
+
 PLANTS = (
-    Plant("no bytes", "empty", _as_bytes(lambda data: b""), "no bytes"),
-    Plant("one byte", "torn", _as_bytes(lambda data: data[:1]), "stops in the middle"),
-    Plant("half", "torn", _as_bytes(lambda data: data[: len(data) // 2]), "stops in the middle"),
-    Plant("all but the last byte", "torn", _as_bytes(lambda data: data[:-1]), "in the middle"),
-    Plant("zeros", "garbage", _as_bytes(lambda data: bytes(len(data))), "begins with 00 00 00 00:"),
+    Plant("no bytes", "empty", _as_bytes(lambda data: b""), _fault("no-bytes")),
+    Plant("one byte", "torn", _as_bytes(lambda data: data[:1]), _fault("stream-stops")),
+    Plant("half", "torn", _as_bytes(lambda data: data[: len(data) // 2]), _fault("stream-stops")),
+    Plant("all but the last byte", "torn", _as_bytes(lambda data: data[:-1]),
+          _fault("stream-stops")),
+    Plant("zeros", "garbage", _as_bytes(lambda data: bytes(len(data))), _fault("not-compressed")),
     Plant("random bytes", "garbage", _as_bytes(lambda data: b"\x01" + os.urandom(len(data)))),
-    Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>"), "3c 68 74 6d"),
-    Plant("a flipped bit", "garbage", _as_bytes(_flip), "zlib stream is damaged"),
+    Plant("a page of HTML", "garbage", _as_bytes(lambda data: b"<html>404</html>"),
+          {"fault": "not-compressed", "detail": "3c 68 74 6d"}),
+    Plant("a flipped bit", "garbage", _as_bytes(_flip), _fault("stream-damaged")),
     Plant("zeros at the end", "torn", _as_bytes(lambda data: data[:-900] + bytes(900))),
     Plant("not compressed", "garbage", _as_bytes(decompress_executable)),
-    Plant("the time alone", "garbage", _inside(lambda data: data[:4]), "unpacks to 4 bytes"),
+    Plant("the time alone", "garbage", _inside(lambda data: data[:4]),
+          {"fault": "no-executable", "detail": "4"}),
     Plant("another program copied over it", "wrong-module", _over("jit_second", "jit_first"),
-          "the module in it is jit_second, not jit_first", "unusable"),
+          {"inside": ["jit_second"]}, "unusable"),
     Plant("two programs swapped", "wrong-module", _swap, severity="unusable",
           entries=2),
     Plant("renamed", "wrong-module", _misnamed, severity="unusable"),
     Plant("half an executable", "torn", _inside(lambda data: data[: len(data) // 2]),
-          r"executable in it stops \d+ bytes early"),
+          _fault("executable-stops")),
     Plant("an executable's head", "torn", _inside(lambda data: data[:1500])),
     Plant("object code overwritten", "unloadable", _inside(_without_code), severity="note"),
-    Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40]),
-          "XLA does not load it for a CPU: "),
-    Plant("needs another avx", "foreign-processor", _inside(_claiming(b"avx")),
-          r"1 entry compiled for \S+, with instructions that this processor lacks: avx\w+$"),
+    Plant("an executable's tail lost", "unloadable", _inside(lambda data: data[:-40])),
+    Plant("needs another avx", "foreign-processor", _inside(_claiming(b"avx"))),
     Plant("needs another amx", "foreign-processor", _inside(_claiming(b"amx"))),
-    Plant("entry of another", "others-can-write", lambda cache: os.chown(_first(cache), 4321, 0)),
+    Plant("entry of another", "others-can-write", lambda cache: os.chown(_first(cache), 4321, 0),
+          _who("owner", "user 4321")),
     Plant("directory of another", "others-can-write", lambda cache: os.chown(cache, 4321, 0),
-          "user 4321, whose it is, can write to ", whole=True),
-    Plant("entry of a group", "others-can-write", _group, "the group group 4321 can overwrite 1 "),
-    Plant("entry of a user of its list", "others-can-write", _listed, "user 4321 can overwrite 1 "),
+          _who("owner", "user 4321"), whole=True),
+    Plant("entry of a group", "others-can-write", _group, _who("group", "group 4321")),
+    Plant("entry of a user of its list", "others-can-write", _listed, _who("user", "user 4321")),
     Plant("entry of everyone", "others-can-write", lambda cache: _first(cache).chmod(0o666),
-          "everyone on this machine can overwrite 1 entry", "unusable"),
+          _who("everyone", "everyone"), "unusable"),
     Plant("directory of everyone", "others-can-write", lambda cache: cache.chmod(0o777),
           severity="unusable", whole=True),
     Plant("parent of everyone", "others-can-write", lambda cache: cache.parent.chmod(0o777),
@@ -181,15 +198,14 @@ PLANTS = (
     Plant("a link to nowhere", "unreadable", _instead(lambda entry: entry.symlink_to("nowhere"))),
     Plant("a folder", "unreadable", _instead(Path.mkdir)),
     Plant("a pipe", "unreadable", _instead(os.mkfifo)),
-    Plant("used tomorrow", "future", _used_tomorrow, r"82[78]\d\d s ahead"),
-    Plant("no time of use", "orphaned", _orphan, "1 entry without a time of use",
-          "ailing" if EARLY else "note"),
+    Plant("used tomorrow", "future", _used_tomorrow),
+    Plant("no time of use", "orphaned", _orphan, severity="problem" if EARLY else "note"),
 )  # fmt: skip
 """Done to directories with and without a size cap and to one of many programs."""
 
 
 def plant(one: Plant, cache: Path) -> str:
-    """Plant an ailment in a directory; return the name of the entry that ails."""
+    """Plant a problem in a directory; return the name of the entry that has it."""
     name = "" if one.whole else _first(cache).name.removesuffix("-cache")
     one.how(cache)
     if one.name == "renamed":

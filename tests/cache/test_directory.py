@@ -32,13 +32,13 @@ def bucket(monkeypatch):
 @pytest.mark.parametrize("verb", ["doctor", "inspect"])
 def test_a_command_ends_with_that_error_and_its_exit_code(tmp_path, says, verb):
     (tmp_path / "file").touch()
-    for where, code, said in (
+    for where, code, text in (
         (tmp_path / "nowhere", 2, "nowhere cannot be listed: No such file or directory. JAX makes"),
         (tmp_path / "file", 5, "file cannot be listed: Not a directory. Expected"),
         ("", 2, "DIR is empty"),
         ("file://", 2, "DIR is empty"),
     ):
-        assert says(verb, where, code=code, said=said) == ""
+        assert says(verb, where, code=code, said=text) == ""
     says(verb, code=2, said="DIR")
 
 
@@ -52,8 +52,8 @@ def test_a_directory_that_refuses_its_user_is_one_clear_error(fill, mode, what):
         if uid == 0:  # whom modes do not bind
             os.seteuid(65534)
         try:
-            said = rf"cannot be {what}: Permission denied.*chmod u\+rx"
-            with pytest.raises(UnusableCacheError, match=said):
+            text = rf"cannot be {what}: Permission denied.*chmod u\+rx"
+            with pytest.raises(UnusableCacheError, match=text):
                 survey(open_directory(str(cache)))
         finally:
             os.seteuid(uid)

@@ -1,4 +1,4 @@
-"""Settings that did not take effect, or took it too late, and what is said of them."""
+"""CacheSettings that did not take effect, or took it too late, and what is said of them."""
 
 from __future__ import annotations
 

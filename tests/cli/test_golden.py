@@ -16,7 +16,7 @@ import pytest
 
 from harness.cli.output import WIDTH
 from harness.profiles.causes.cause import Cause
-from tests.cache.test_entry import packed
+from tests.cache.test_entry import HEADER, packed
 from tests.frame.trees import write
 from tests.profiles.made import Made
 from tests.verdicts.history.trees import nights, noisy
@@ -47,6 +47,10 @@ COMMANDS = {
     "functions": (("profile", "show", "started", "-t", "functions"), ["train_step", "30 ms"]),
     "causes": (("profile", "show", "started", "-t", "causes"), ["train_step"]),
     "inspect": (("cache", "inspect", "kept"), ["jit_train_step_of_a_transformer", "7 s"]),
+    "doctor": (
+        ("cache", "doctor", "cache", "--jax", "0.12.0.1"),
+        ["worst of 3", "harness cache doctor cache --repair"],
+    ),
 }
 """What is typed, and names and values with their units that stand there as a whole."""
 
@@ -70,7 +74,27 @@ def folder(tmp_path, monkeypatch):
         file.write_bytes(zlib.compress(zlib.decompress(packed()), 0))
         now = time.time()
         os.utime(file, (now - (days - 1) * 86400, now - days * 86400))
+    fill_with_problems(tmp_path / "cache")
     return tmp_path
+
+
+def fill_with_problems(cache):
+    """Make a cache with three problems: another program inside, torn entries, another processor."""
+    cache.mkdir()
+    machine = b"\n\x18x86_64-unknown-linux-gnu\x12\x06znver9\x1a\x11+64bit,+avx512zz9"
+    loss, sort = (b"\x17" + HEADER[1:] + b":\x08jit_" + name for name in (b"loss", b"sort"))
+    files = {
+        "jit_loss": packed(loss),
+        "jit_step": packed(loss),
+        "jit_eval": packed(loss)[:20],
+        "jit_init": packed(loss)[:30],
+        "jit_sort": packed(sort + machine),
+    }
+    for number, (module, data) in enumerate(files.items()):
+        file = cache / f"{module}-{number:064x}-cache"
+        file.write_bytes(data)
+        then = time.time() - 86400
+        os.utime(file, (then + 3600, then))
 
 
 def page(said):
@@ -91,7 +115,7 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
     for width in (WIDTH, *NARROWER):
         monkeypatch.setattr("harness.cli.output.console.width", width)
         code, out, err = command(*words)
-        assert code in (0, 1), err
+        assert code in (0, 1, 5), err
         assert "\x1b" not in out
         said[width] = [line.rstrip() for line in out.replace(str(folder), "~").splitlines()]
         for text in whole:
@@ -105,3 +129,10 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
     if WRITE:
         file.write_text(page(said), encoding="utf-8")
     assert page(said) == file.read_text(encoding="utf-8"), "see the top of this file"
+
+
+def test_three_problems_of_a_cache_take_at_most_12_lines_of_80(folder, command, monkeypatch):
+    monkeypatch.setattr("harness.cli.output.console.width", 80)
+    _, out, _ = command(*COMMANDS["doctor"][0])
+    assert sum(-(-max(len(line), 1) // 80) for line in out.splitlines()) <= 12
+    assert "harness cache doctor cache --repair" in out.splitlines()[0]

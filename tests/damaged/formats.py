@@ -251,9 +251,11 @@ def _entry(folder: Path) -> Path:
 
 def _read_entry(path: Path) -> Values:
     with path.open("rb") as file:
-        found = read_contents(file)
-    _warn(found.reason if found.state != "readable" else "")
-    return {"contents": (found.compile_whole_s, found.digest)} if found.state == "readable" else {}
+        contents = read_contents(file)
+    _warn(contents.fault)
+    if contents.state != "readable":
+        return {}
+    return {"contents": (contents.compile_whole_s, contents.executable)}
 
 
 _TREE = (

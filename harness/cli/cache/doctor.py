@@ -1,39 +1,42 @@
-"""`harness cache doctor`: what ails a cache directory, and bad entries moved aside."""
+"""`harness cache doctor`: check a cache directory and repair it."""
 
 from __future__ import annotations
 
 import functools
-import shlex
-from collections import defaultdict
-from collections.abc import Iterator
+import os
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from click.exceptions import Exit
 from packaging.version import InvalidVersion, Version
 
-from harness.cache import doctor as finder
 from harness.cache import put_cost as costs
-from harness.cache.ailment import SETTLE_S, CacheFinding
-from harness.cache.directory import local_path, open_directory
-from harness.cache.doctor import Diagnosis
-from harness.cache.loads import Loads, load
-from harness.cache.put_cost import PutCost
-from harness.cache.quarantine import Moved, move_aside
+from harness.cache.directory import (
+    ATIME_SUFFIX,
+    CACHE_SUFFIX,
+    Directory,
+    MissingCacheError,
+    local_path,
+    open_directory,
+)
+from harness.cache.doctor import diagnose
+from harness.cache.finding import SETTLE_S, CacheFinding
+from harness.cache.here import settings
+from harness.cache.loads import load
+from harness.cache.repair import repair as repair_entries
 from harness.cache.survey import survey
 from harness.cli import options
 from harness.cli.options import CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
-from harness.records.units import counted
+from harness.output import cache_doctor as words
 from harness.targets.host import installed
-
-PER_KIND = 10
-"""So many findings of a kind are printed."""
 
 
 @options.command(
-    quarantine=Option(help="Move bad entries aside, into a folder in DIR."),
+    repair=Option(help="Move bad entries aside, into a folder in DIR, and give missing times."),
     settle=Option(
         metavar="SECONDS",
         min=0.0,
@@ -58,83 +61,95 @@ PER_KIND = 10
         help="The JAX that will read the cache, such as 0.12.0.1; the one installed here "
         "without it. What is harmless depends on it.",
     ),
+    listed=Option(
+        "--names",
+        metavar="CHECK",
+        help="Print the files of this check's entries alone, for `xargs -0 rm --`.",
+    ),
 )
 def doctor(
     *,
     directory: CacheDirectory,
-    quarantine: bool = False,
+    repair: bool = False,
     max_size: MaxSize = -1,
     settle: float = SETTLE_S,
     put_cost: bool = True,
     scratch: Path | None = None,
     loading: bool = False,
     jax: str = "",
+    listed: str = "",
     output: Output,
 ) -> None:
-    r"""Find what ails a cache, and say what to do about it.
+    r"""Check a cache directory: what JAX will do with it, what is wrong, and what to do.
 
     \b
       harness cache doctor ~/.cache/jax
-      harness cache doctor ~/.cache/jax --load --quarantine    look closely, and mend it
+      harness cache doctor ~/.cache/jax --load --repair    look closely, and repair
 
-    Nothing is ever deleted. --quarantine moves what is proven bad (empty, torn, garbage, another
-    program's, unloadable) into DIR/quarantine-TIME, where neither JAX nor this command looks; the
-    next run of a program compiles and writes it anew. What a healthy run still hits stays.
+    Nothing is deleted. --repair moves what fails every reader (empty, torn, damaged, another
+    program's, unloadable) into DIR/quarantine-TIME, where JAX does not look; the next run of a
+    program compiles and writes it again. What any program still hits stays.
 
-    Exit codes: 0 healthy, notes are fine, and so is an entry that may still be written; 1 ailing;
-    5 unusable: it cannot be read, or everyone on this machine can write to it; 2 wrong usage. With
-    --quarantine, the state after the moving counts.
+    Exit codes: 0 healthy, notes are fine, and so is an entry that may still be written; 1 a
+    problem; 5 unusable: it cannot be read, or everyone on this machine can write to it; 2 wrong
+    usage. With --repair, the state afterwards counts.
     """
-    place = open_directory(directory)
-    folder = local_path(place, "--quarantine") if quarantine else None
+    used = settings(max_size)
+    try:
+        place = open_directory(directory)
+    except MissingCacheError as error:
+        raise UsageError(f"{error} {words.threshold(used)} {words.SEE_WHY}") from None
+    folder = local_path(place, "--repair") if repair else None
     seen = survey(place)
     cost, cost_line = None, ""
-    capped = max_size >= 0 or seen.capped
-    if put_cost and capped:
+    if put_cost and not listed and (max_size >= 0 or seen.capped):
         try:
             with measuring(lambda waits: None, wait=False):
                 cost = costs.measure(len(seen.entries), scratch)
-            cost_line = _cost_line(cost)
+            cost_line = words.cost_line(cost)
         except HarnessError as error:  # the other findings are worth having without it
             cost_line = str(error)
     loads = None
     if loading:
         readable = [one.name for one in seen.entries if one.contents.state == "readable"]
         loads = load(local_path(place, "--load"), readable)
-    diagnose = functools.partial(
-        finder.diagnose,
+    check = functools.partial(
+        diagnose,
+        used=used,
+        release=_release(jax),
         put_cost=cost,
-        max_size_bytes=max_size,
         settle_s=settle,
-        jax=_release(jax),
-        refused=loads.refused if loads else {},
+        refused=dict(loads.refused) if loads else {},
     )
-    before = after = diagnose(seen)
-    moved = None
+    before = after = check(seen)
+    if listed:
+        _print_names(place, before.findings, listed)
+        return
+    repaired = None
     if folder is not None:
-        bad = finder.to_quarantine(seen, before)
-        moved = move_aside(folder, bad)
-        if bad:  # others may have moved some, or written them anew: only another look can tell
+        repaired = repair_entries(folder, seen.entries, before.findings)
+        if repaired != type(repaired)():  # others may have changed it too: only another look tells
             seen = survey(place)
-            after = diagnose(seen)
-    answer = f"{place.where}: {counted(len(seen.entries), 'entry')}, {_STATES[after.state]}."
-    parts: list[Part] = [Heading(answer), *_findings(before), cost_line]
-    parts += [_loads_line(loads, len(seen.entries)) if loads else ""]
-    parts += _moved_lines(moved, place.where) if moved else ()
-    document = {"schema": 1, "diagnosis": before, "moved": moved, "state": after.state}
-    document["loads"] = loads
-    output.show(filter(None, parts), before.findings, document)
+            after = check(seen)
+    answer, *rest = words.page(before, place.where, len(seen.entries))
+    parts: list[Part] = [Heading(answer), *rest]
+    if not seen.entries:
+        parts.append(words.writes(before.here))
+    parts += [cost_line] if cost_line else []
+    parts += [words.loads_line(loads, len(seen.entries))] if loads else []
+    parts += words.repaired_lines(repaired, place.where) if repaired else ()
+    document = {
+        "schema": 2,
+        "state": after.state,
+        "here": before.here,
+        "findings": before.findings,
+        "put_cost": cost,
+        "loads": loads,
+        "repaired": repaired,
+    }
+    output.show(parts, before.findings, document)
     if after.exit_code:
         raise Exit(after.exit_code)
-
-
-_STATES = {
-    "healthy": "healthy",
-    "empty": "so there is nothing to check",
-    "unsettled": "some of which may still be written",
-    "ailing": "ailing",
-    "unusable": "unusable",
-}
 
 
 def _release(given: str) -> str:
@@ -144,50 +159,15 @@ def _release(given: str) -> str:
         raise UsageError(f"--jax {given}: expected a release of JAX, such as 0.12.0.1.") from None
 
 
-def _loads_line(loads: Loads, entries: int) -> str:
-    tried = loads.loaded + loads.unjudged + len(loads.refused)
-    more = f", {loads.unjudged} want what this process lacks" if loads.unjudged else ""
-    rest = f"; {entries - tried} are not for CPUs, or cannot be read" if entries > tried else ""
-    return f"XLA loads {loads.loaded} of {tried} entries for CPUs{more}{rest}."
-
-
-def _findings(diagnosis: Diagnosis) -> Iterator[str]:
-    groups: dict[tuple[str, str], list[CacheFinding]] = defaultdict(list)
-    for finding in diagnosis.findings:
-        groups[finding.severity, finding.kind].append(finding)
-    order = ("unusable", "ailing", "unsettled", "note")
-    for (severity, kind), findings in sorted(groups.items(), key=lambda g: order.index(g[0][0])):
-        yield f"{severity}: {kind}" + (f" ({len(findings)})" if len(findings) > 1 else "")
-        for finding in findings[:PER_KIND]:
-            name = f"{finding.entries[0]}: " if len(finding.entries) == 1 else ""
-            yield f"    {name}{finding.evidence}"
-        if len(findings) > PER_KIND:
-            yield f"    … and {len(findings) - PER_KIND} more; --format json gives all."
-        yield from (f"    → {remedy}" for remedy in dict.fromkeys(f.remedy for f in findings))
-
-
-def _cost_line(cost: PutCost) -> str:
-    scaled = cost.measured_entries < cost.entries
-    how = f" (measured at {cost.measured_entries}, in proportion)" if scaled else ""
-    return (
-        f"A write under a size cap costs {cost.capped_s * 1e3:.2f} ms at {cost.entries} entries"
-        f"{how}, {cost.first_s * 1e3:.2f} ms at none; measured in {cost.where}, by JAX's own "
-        "code, not in the cache."
-    )
-
-
-def _moved_lines(moved: Moved, directory: str) -> Iterator[str]:
-    if moved.names:
-        yield from (f"moved aside: {name}" for name in moved.names)
-        yield (
-            f"{len(moved.names)} entries are now in {moved.folder}. The next run compiles and "
-            "writes them anew. To bring them back:"
-        )
-        folder, back = shlex.quote(moved.folder), shlex.quote(directory)
-        yield f'    for f in {folder}/*; do mv -n "$f" {back}/; done'
-    else:
-        yield "Nothing was moved aside."
-    if moved.gone:
-        yield f"{len(moved.gone)} bad entries were gone already: somebody else was faster."
-    if moved.changed:
-        yield f"{len(moved.changed)} bad entries were written anew in the meantime, and were left."
+def _print_names(place: Directory, findings: Iterable[CacheFinding], check: str) -> None:
+    """Print each file of a check's entries, ended by a zero byte, as names may hold anything."""
+    if check not in words.TITLES:
+        raise UsageError(f"--names {check}: expected one of {', '.join(words.TITLES)}.")
+    folder = local_path(place, "--names").absolute()
+    for finding in findings:
+        for name in finding.entries if finding.check == check else ():
+            for ending in (CACHE_SUFFIX, ATIME_SUFFIX):
+                path = folder / (name + ending)
+                if os.path.lexists(path):
+                    sys.stdout.buffer.write(os.fsencode(path) + b"\0")
+    sys.stdout.buffer.flush()
