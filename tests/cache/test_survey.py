@@ -40,7 +40,7 @@ def test_every_entry_of_real_jax_is_read(fill):
         assert entry.size_bytes == path.stat().st_size
         assert entry.written_at == pytest.approx(path.stat().st_mtime)
         assert entry.contents.state == "readable"
-        assert entry.contents.compile_whole_s == 0  # whole seconds: these took less than one
+        assert entry.contents.compile_whole_s in range(60)  # whole seconds
         assert entry.contents.executable.format in KNOWN_FORMATS
     assert not seen.capped
 
@@ -167,7 +167,7 @@ def test_inspect_prints_json_of_everything(fill, says):
     assert seen["totals"] == {
         "entries": 4,
         "size_bytes": size_bytes,
-        "compile_whole_s": 0,
+        "compile_whole_s": sum(one["contents"]["compile_whole_s"] or 0 for one in entries),
         "states": {"empty": 1, "readable": 3},
         "compressions": {"unknown": 1, "zlib": 3},
         "never_read": sum(entry["never_read"] for entry in entries),
