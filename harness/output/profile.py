@@ -367,7 +367,8 @@ def cache_texts(use: CacheUse) -> Iterator[str]:
         text += f"; {use.written:,} written"
     if use.unwritten:
         reasons = ", ".join(
-            f"{times:,} {reason_text(reason)}" for reason, times in use.unwritten.most_common()
+            f"{times:,} {reason_text(reason)}".rstrip()
+            for reason, times in use.unwritten.most_common()
         )
         text += f"; not written: {reasons}"
     yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."

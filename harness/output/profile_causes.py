@@ -203,7 +203,7 @@ CLAUSES: Mapping[tuple[str, str], Clause] = {
         "another thread was building `{name}` for the same arguments when this one began"
     ),
     ("evicted", ""): "{before} other programs were built since, and JAX stores {after}",
-    ("unexplained", ""): "`{name}` was built again, and nothing that is recorded explains it",
+    ("unexplained", ""): "nothing that is recorded explains it",
 }
 """By kind and form of a cause. A form without a row has that of its kind."""
 
@@ -213,6 +213,7 @@ _ANY = "{kind} of `{argument}` was {before}, now {after}"
 _SENTENCES: Mapping[str, str] = {
     "cache cleared": f"{_HAD}; {{clause}}",
     "evicted": f"{_HAD}, but {{clause}}",
+    "unexplained": "`{name}` was built again, and {clause}",
 }
 """Where a sentence by itself has to say more than a clause."""
 

@@ -8,7 +8,7 @@ from harness.profiles.causes.cause import NAMED, Remedy, ToJit
 from harness.records.units import some
 
 _LIBRARY = (
-    "{library} makes it, used at {place}: make the object that is used there once, and use it "
+    "{Library} makes it, used at {place}: make the object that is used there once, and use it "
     "again; where that changes nothing, {library} makes a new one in every call: jit that call, if "
     "it allows that."
 )
@@ -204,12 +204,12 @@ def remedy_text(remedy: Remedy | None, program: str = "PROGRAM") -> str:
     if remedy.value:
         fields["field"] = f"`{remedy.value}` of `{remedy.type}`"
     fields["library"] = remedy.library or "a library"
+    fields["Library"] = remedy.library or "A library"
     fields["functions"] = _functions(remedy)
     if remedy.kind == "look inside":
         fields["place"] = program
     fields["second"] = f", or {_lower(TEXTS[remedy.second][:-1])}" if remedy.second else ""
     text = TEXTS[remedy.kind].format(**fields)
-    text = f"{text[0].upper()}{text[1:]}"
     if remedy.library and remedy.kind == "persistent cache":
         text = (
             f"It is {remedy.library} that runs it: JAX's persistent cache keeps it for the next "

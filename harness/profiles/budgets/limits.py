@@ -67,7 +67,7 @@ def unknown(where: str, name: str, known: Sequence[str]) -> str:
 
 
 def _number(name: str, value: Any, where: str) -> float:
-    counts = not name.endswith("_seconds")
+    counts = name != "max_compile_seconds"
     fits = isinstance(value, Integral if counts else Real) and not isinstance(value, bool)
     if not fits or not 0 <= value <= sys.float_info.max:
         expected = "a whole number, 0 or more" if counts else "a number of seconds, 0 or more"

@@ -75,8 +75,7 @@ def test_a_load_where_the_other_compiles_beside_other_changes():
         (
             Made().build("f"),
             Made().build("f").build("f"),
-            "B compiles `f` (train.py:1) twice, A once: `f` was built again, and nothing that is "
-            "recorded explains it.",
+            "B compiles `f` (train.py:1) twice, A once: nothing that is recorded explains it.",
         ),
         (Made(), Made().build("g"), "B builds `g` (train.py:1), which A does not: 1 compile, "),
         (Made().build("g"), Made(), "A builds `g` (train.py:1), which B does not: 1 compile, "),
