@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.output.cache import reason_text
+from harness.cache.saved import DIRECTORY, LEAST_S, CacheSetting
+from harness.output.cache import problem_lines, reason_text, setting_text
 from harness.output.profile_findings import FindingText, finding_texts, is_muted
 from harness.profiles.answer.findings import findings
 from harness.profiles.answer.summary import (
@@ -344,54 +345,72 @@ def _folder(profile: Recorded) -> str:
     return shlex.quote(str(folder))
 
 
-_THRESHOLD = "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0"
-
-
 def cache_texts(use: CacheUse) -> Iterator[str]:
-    """Yield what the persistent cache did, and what it would save."""
-    if not use.requests:
+    """Yield what the persistent cache did, and what its settings would save."""
+    did = use.did
+    if not did.requests:
         return
-    if use.use != "on":
-        yield f"Persistent cache: {_would_save(use)}"
-        return
-    text = f"Persistent cache: {use.hits:,} of {counted(use.requests, 'request')} hit"
-    if use.hits:
+    left = [one for one in use.settings if one.saves_s >= _LEAST_S]
+    if use.use == "on":
+        yield f"Persistent cache: {_done(use)}"
+    elif use.use == "off":
+        yield f"Persistent cache: {_would_save(use.settings)}"
+        left = [one for one in left if one.how != "set"]
+    else:
+        yield (
+            "Persistent cache: disabled: by jax_enable_compilation_cache, or the backend cannot "
+            "store programs."
+        )
+    for one in sorted(left, key=lambda one: -one.saves_s)[:MOST_SETTINGS]:
+        yield setting_text(one)
+    yield from problem_lines(did)
+    if use.use == "on" and did.hits == did.requests:
+        yield (
+            f"No cache saves trace ({seconds_text(use.left_s['trace'])}) and lower "
+            f"({seconds_text(use.left_s['lower'])}): trace less (a loop as lax.scan or "
+            "lax.fori_loop), or load a program that jax.export stored."
+        )
+
+
+MOST_SETTINGS = 3
+"""Settings of the cache that are named."""
+
+
+def _done(use: CacheUse) -> str:
+    did = use.did
+    text = f"{did.hits:,} of {counted(did.requests, 'request')} hit"
+    if did.hits:
         text += f" in {seconds_text(use.hit_s)}"
-        if use.saved_s is None:
+        if did.hits_without_cold == did.hits:
             text += " (compiled in an earlier run, so what that saved is not known)"
         else:
-            text += f", which saved {seconds_text(use.saved_s)}"
-            if unknown := use.hits - use.saved_known:
+            text += f", which saved {seconds_text(max(0.0, did.saved_s))}"
+            if unknown := did.hits_without_cold:
                 text += f" without the {unknown:,} that an earlier run compiled"
-    if use.written:
-        text += f"; {use.written:,} written"
-    if use.unwritten:
+    if did.written:
+        text += f"; {did.written:,} written"
+    if did.unwritten:
         reasons = ", ".join(
             f"{times:,} {reason_text(reason)}".rstrip()
-            for reason, times in use.unwritten.most_common()
+            for reason, times in did.unwritten.items()
         )
         text += f"; not written: {reasons}"
-    yield f"{text}{f'; {use.failed} failed' if use.failed else ''}."
-    if use.compile_s:
-        yield (
-            f"With {_THRESHOLD} a second run would save at most {seconds_text(use.compile_s)}, "
-            "minus the time to load the programs."
-        )
+    return f"{text}{f'; {did.failed} failed' if did.failed else ''}."
 
 
-def _would_save(use: CacheUse) -> str:
-    """Return what the persistent cache would save of requests that found none in use."""
-    if use.use == "disabled":
-        return "disabled: by jax_enable_compilation_cache, or the backend cannot keep programs."
-    every = seconds_text(use.compile_s)
-    if use.compile_s < _LEAST_S:
+def _would_save(settings: Sequence[CacheSetting]) -> str:
+    """Return what the persistent cache would save where there is none."""
+    first = sum(one.saves_s for one in settings if one.setting == DIRECTORY)
+    every = sum(one.saves_s for one in settings)
+    if every < _LEAST_S:
         return "off. It would save a second run nothing."
     with_it = "with JAX_COMPILATION_CACHE_DIR=DIR"
     load = "minus the time to load the programs"
-    if seconds_text(use.usual_s) == every:
-        return f"off. A second run would save at most {every} {with_it}, {load}."
-    usual = f"at most {seconds_text(use.usual_s)}" if use.usual_s else "nothing"
+    whole = f"at most {seconds_text(every)}"
+    if seconds_text(first) == seconds_text(every):
+        return f"off. A second run would save {whole} {with_it}, {load}."
+    usual = f"at most {seconds_text(first)}" if first else "nothing"
     return (
-        f"off. A second run would save {usual} {with_it}, at most {every} with {_THRESHOLD} as "
-        f"well, {load}."
+        f"off. A second run would save {usual} {with_it}, {whole} with "
+        f"{LEAST_S.upper()}=0 as well, {load}."
     )

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.cache.saved import cold_seconds, saved_s
+from harness.cache.ledger import Summary, summarize
+from harness.cache.saved import CacheSetting, cache_settings
 from harness.profiles.causes.kinds import BLAMELESS
 from harness.profiles.figures import function_key, requests_of
 from harness.profiles.model import Built, count_of
 from harness.watch import events
-from harness.watch.events import Import, Request
+from harness.watch.events import Import
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
-
-USUAL_THRESHOLD_S = 1.0
-"""JAX's default of `jax_persistent_cache_min_compile_time_secs`: what compiles faster is not
-stored."""
 
 _OFF = (events.NO_DIRECTORY, events.DISABLED)
 """Why nothing was written where the persistent cache was not in use."""
@@ -88,51 +86,32 @@ def counts(profile: Recorded) -> Counts:
 
 @dataclass(frozen=True)
 class CacheUse:
-    """What the persistent cache did for a program, and what it would."""
+    """What the persistent cache did for a program, and what its settings would save."""
 
-    requests: int
     use: Literal["on", "off", "disabled"]
-    hits: int
+    did: Summary
+    """Hits, writes, reasons, errors, and settings that had no effect."""
     hit_s: float
-    saved_s: float | None
-    """By those hits whose compile time is known; None where it is of none."""
-    saved_known: int
-    written: int
-    failed: int
-    unwritten: Counter[str]
-    """By reason."""
-    compile_s: float
-    """In XLA, of what is off, or was not written as it compiled too fast."""
-    usual_s: float
-    """Of that: what compiles so long that JAX writes it unless it is told otherwise."""
+    """The hits' requests as a whole."""
+    settings: tuple[CacheSetting, ...]
+    """Those that would save something, or are needed for another that does."""
+    left_s: Mapping[str, float]
+    """Seconds of `trace` and `lower`, which no cache saves."""
 
 
 def cache_use(profile: Recorded) -> CacheUse:
     """Return what the persistent cache did."""
-    by_outcome: defaultdict[str, list[Request]] = defaultdict(list)
-    for request in requests_of(profile.builds):
-        by_outcome[request.outcome].append(request)
-    count, failed = sum(map(len, by_outcome.values())), len(by_outcome["failed"])
-    hits, unwritten = by_outcome["hit"], by_outcome["unwritten"]
-    off = [request for request in unwritten if request.reason in _OFF]
-    cold = cold_seconds(requests_of(profile.builds))
-    saved = [seconds for hit in hits if (seconds := saved_s(hit, cold)) is not None]
-    unused = bool(off) and len(off) == count - failed
-    slow = off if unused else [one for one in unwritten if one.reason == events.BELOW_TIME]
+    requests = [*requests_of(profile.builds)]
+    off = [one for one in requests if one.outcome == "unwritten" and one.reason in _OFF]
+    unused = bool(off) and len(off) == sum(one.outcome != "failed" for one in requests)
     disabled = any(request.reason == events.DISABLED for request in off)
-    compile_s = [request.compile_ns / 1e9 for request in slow]
+    stages = ("trace", "lower")
     return CacheUse(
-        count,
         "on" if not unused else "disabled" if disabled else "off",
-        len(hits),
-        sum(hit.request_ns for hit in hits) / 1e9,
-        max(0.0, sum(saved)) if saved else None,
-        len(saved),
-        len(by_outcome["written"]),
-        failed,
-        Counter(request.reason for request in unwritten),
-        sum(compile_s),
-        sum(seconds for seconds in compile_s if seconds >= USUAL_THRESHOLD_S),
+        summarize(requests),
+        sum(one.request_ns for one in requests if one.outcome == "hit") / 1e9,
+        tuple(cache_settings(requests)),
+        {stage: sum(built.stage_ns(stage) for built in profile.builds) / 1e9 for stage in stages},
     )
 
 
