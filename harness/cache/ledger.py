@@ -144,6 +144,8 @@ class Summary:
     """Settings of the environment that did not take effect."""
     late: tuple[Late, ...]
     """Settings that the program changed after they were frozen."""
+    relative: tuple[str, ...]
+    """Directories that are relative to where the program was started."""
     before_directory: int
     """Requests before a directory was set, in processes that set one later."""
     errors: tuple[str, ...]
@@ -222,6 +224,7 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
         limits=_limits(events),
         overridden=tuple(dict.fromkeys(one for event in events for one in event.overridden)),
         late=tuple(dict.fromkeys(one for event in events for one in event.late)),
+        relative=tuple(dict.fromkeys(one.relative for one in events if one.relative)),
         before_directory=sum(later_directory(event, later) != "" for event in events),
         errors=tuple(
             dict.fromkeys(

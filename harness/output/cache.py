@@ -95,6 +95,11 @@ def problem_lines(summary: Summary) -> Iterator[str]:
             f"settings are frozen at its first use, and JAX goes on with {change.used}. Set it "
             "before the first compile."
         )
+    for path in summary.relative:
+        yield (
+            f"jax_compilation_cache_dir is {path}, relative to where the program is started: from "
+            "another folder it is another directory. Give an absolute path."
+        )
     if summary.before_directory:
         yield (
             f"{counted(summary.before_directory, 'request')} came before "

@@ -299,6 +299,8 @@ class Request(Line):
     """Size of the compressed entry, written or not, where JAX got as far as making it."""
     directory: str = ""
     """The absolute path, or address, that JAX uses; empty where none is set."""
+    relative: str = ""
+    """The same as it is set, where that is relative to where the program was started."""
     detail: str = ""
     """An error's text, or one of the codes above."""
     value: float | None = None

@@ -78,10 +78,12 @@ def request_of(state: RequestState, error: BaseException | None, request_ns: int
         if not why.reason:
             outcome = "written"
     captured = state.captured.get(state.key)
+    directory, relative = _directory()
     return Request(
         outcome=outcome,
         **why._asdict(),
-        directory=_directory(),
+        directory=directory,
+        relative=relative,
         overridden=overridden(),
         late=late(),
         request_ns=request_ns,
@@ -161,11 +163,13 @@ def _shortest_s() -> float:
     return float(setting("persistent_cache_min_compile_time_secs"))
 
 
-def _directory() -> str:
-    """Return the directory that JAX uses, as an absolute path; empty where none is set."""
+def _directory() -> tuple[str, str]:
+    """Return the directory that JAX uses, as an absolute path, and as set where it is relative."""
     cache = jax_names.cache_in_use()
     path = str(setting("compilation_cache_dir") or "") if cache is None else str(cache._path)
-    return path if not path or "://" in path else os.path.abspath(path)
+    if not path or "://" in path:
+        return path, ""
+    return os.path.abspath(path), "" if os.path.isabs(path) else path
 
 
 def overridden() -> tuple[Overridden, ...]:

@@ -160,6 +160,11 @@ def test_two_working_directories_are_two_directories(runs, tmp_path, name):
         folder.mkdir()
         books.append(runs(f"{COMPILE}{change.format(place=str(folder))}\njax.jit(f)(x)\n"))
         assert {event.directory for event in books[-1].events} == {str(folder / "c")}
+        relative = summarize(books[-1].events).relative
+        assert (relative != ()) == (reason == "relative directory")
+        assert any("relative" in line for line in problem_lines(summarize(books[-1].events))) == (
+            relative != ()
+        )
     (one,) = explain_runs(*books)
     assert (one.why.status, one.why.reason) == ("same key", reason)
     assert [one.why.before, one.why.after] == [str(tmp_path / at / "c") for at in ("one", "two")]
