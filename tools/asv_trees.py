@@ -31,18 +31,18 @@ from asv.util import UserError
 
 from harness.frame.load import everything
 
-PUBLIC = (
-    ("AdirondaxProject/adirondax-benchmarks", "925b0d9425eb9856253da0949cf9bc204ae239f2", "results"),
-    ("kedro-org/kedro-benchmark-results", "ea5683f69ab56493b574a29e6f90bc6da43f4570", ".asv/results"),
-    ("xdslproject/xdsl-bench", "ad1016468ea28d8ce4ce657e21f21419e57ee0e8", ".asv/results"),
-    ("vaexio/vaex-asv", "b48b446cf2da12349eedf0096465a2c8d938450e", ".asv/results"),
-    ("NCAR/geocat-comp-asv", "e34e9d02a7cfcc767bfc919e793175cd2ae0f030", "results"),
-    ("MridulS/nx-benchmarks", "08966af32a027df30edd04243dc931eaa9fd96dd", "results"),
-    ("hchau630/torch-bessel", "ef054250f8777de025e9345541bfa93bfe29ee56", ".asv/results"),
-    ("openmc-dev/openmc-performance-bench", "217999a3e9777926901394d7927866752b0c82b1", ".asv/results"),
-    ("Unidata/MetPy-benchmark", "d7e4c144d5c61199e762c942d742c76f5cd0fba0", "results"),
-    ("pv/scipy-bench", "32e8a2eb31e61533ce3cb40020a450d4028381b1", "results"),
-)  # fmt: skip
+PUBLIC = {
+    "AdirondaxProject/adirondax-benchmarks": ("925b0d9425eb", "results"),
+    "kedro-org/kedro-benchmark-results": ("ea5683f69ab5", ".asv/results"),
+    "xdslproject/xdsl-bench": ("ad1016468ea2", ".asv/results"),
+    "vaexio/vaex-asv": ("b48b446cf2da", ".asv/results"),
+    "NCAR/geocat-comp-asv": ("e34e9d02a7cf", "results"),
+    "MridulS/nx-benchmarks": ("08966af32a02", "results"),
+    "hchau630/torch-bessel": ("ef054250f877", ".asv/results"),
+    "openmc-dev/openmc-performance-bench": ("217999a3e977", ".asv/results"),
+    "Unidata/MetPy-benchmark": ("d7e4c144d5c6", "results"),
+    "pv/scipy-bench": ("32e8a2eb31e6", "results"),
+}
 """Public trees: repository, commit, and the results folder in it. None of it is in this one."""
 
 Cell = tuple[float, float, float, float]
@@ -114,7 +114,7 @@ def compared(tree: Path) -> Counter[str]:
 
 def public(clones: Path, folder: Path) -> Iterator[tuple[str, Path | None]]:
     """Yield the name of each public tree, and where its results are now; None without a clone."""
-    for name, commit, results in PUBLIC:
+    for name, (commit, results) in PUBLIC.items():
         clone, archive = clones / name, folder / "archive.tar"
         command = ["git", "-C", str(clone), "archive", "-o", str(archive), commit, results]
         if (
@@ -140,10 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clones = (public(one, Path(folder)) for one in given if not list(one.glob("*/*.json")))
         for name, tree in itertools.chain(own, *clones):
             counts = compared(tree) if tree else Counter({"trees that are not there": 1})
-            print(
-                f"{name}: {', '.join(f'{n:,} {what}' for what, n in counts.items() if n)}",
-                flush=True,
-            )
+            texts = (f"{count:,} {what}" for what, count in counts.items() if count)
+            print(f"{name}: {', '.join(texts)}", flush=True)
             total += counts
     print(f"all: {', '.join(f'{n:,} {what}' for what, n in total.items())}")
     wrong = ("different", "in one only", "trees that are not there")

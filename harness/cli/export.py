@@ -8,16 +8,19 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Option
-from harness.cli.output import warnings_said
+from harness.cli.output import say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.choose import typed
+from harness.frame.exchange import Tool, document
 from harness.frame.export import write
 from harness.frame.load import everything
+from harness.records.files import replaced
 
 
 @options.command(
-    output=Option("--output", "-o", help="A .csv or .parquet file."),
+    output=Option("--output", "-o", help="A .csv or .parquet file; with --format a .json file."),
+    tool=Option("--format", help="What another tool reads, instead of all columns."),
     where=Option(
         metavar="COLUMN=VALUE",
         help="Only rows with this value in this column; repeat a column for several of its "
@@ -27,6 +30,7 @@ from harness.frame.load import everything
 def export(
     *,
     output: Path,
+    tool: Tool | None = None,
     results: options.ReadResults = Path("results"),
     filters: Filters,
     where: list[str] | None = None,
@@ -46,6 +50,15 @@ def export(
 
     Parquet needs the extra `parquet` (README.md, Install).
 
+    For other tools: a value in nanoseconds (benchmark-action, bencher) or seconds, its interval and
+    samples, by workload, case and stage; of each machine the commit that was measured last, or
+    that --where names. Tools that know seconds alone get no other rows; how many is shown.
+    \b
+      harness export --format benchmark-action -o bench.json    tool: customSmallerIsBetter
+      harness export --format bencher -o bench.json             bencher run --adapter json --file
+      harness export --format pytest-benchmark -o bench.json    pytest-benchmark compare
+      harness export --format pyperf -o bench.json              pyperf stats, pyperf compare_to
+
     \b
     Exit codes: 0 fine; 2 wrong usage; 4 nothing was found, or the output cannot be written.
     """
@@ -54,5 +67,17 @@ def export(
     frame = choose.rows(frame, filters)
     if frame.empty:
         raise Exit(ExitCode.NOTHING)
-    write(frame, output)
-    print(f"{len(frame)} rows written to {output}")
+    if tool is None:
+        write(frame, output)
+        print(f"{len(frame)} rows written to {output}")
+        return
+    content, count, left_out = document(frame, tool)
+    if not content:
+        say(f"no row has a value that {tool} can hold.")
+        raise Exit(ExitCode.NOTHING)
+    with replaced(output, "wb") as handle:
+        handle.write(content)
+    others = f"; {left_out} left out: their unit is none of {tool}'s, or they are 0" * bool(
+        left_out
+    )
+    print(f"{count} rows written to {output}{others}")
