@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.entry import State
 from harness.cache.executable import KNOWN_FORMATS, OF_THE_PLACE, lacking_features
 from harness.cache.finding import CacheFinding, Consequence, Fix, Look, names, size_bytes
@@ -112,6 +114,28 @@ def _unloadable(look: Look) -> Iterator[CacheFinding]:
             look.repair() if is_proven else Fix(),
             {"errors": [look.refused[entry.name] for entry in entries]},
         )
+
+
+def _verified(look: Look) -> Iterator[CacheFinding]:
+    """Look at entries that a rebuild did not equal."""
+    verdicts = defaultdict[str, list[str]](list)
+    for one in look.verified:
+        verdicts[one.verdict].append(one.name)
+    if wrong := verdicts["wrong"]:
+        place = look.survey.directory
+        files = " ".join(shlex.quote(f"{place}/{name}{CACHE_SUFFIX}") for name in wrong)
+        yield CacheFinding(
+            "not-as-rebuilt",
+            tuple(wrong),
+            "unusable",
+            "gives-results-of-another",
+            Fix("remove", f"rm -- {files}"),
+            {"verdict": "wrong"},
+        )
+    for verdict in ("code-differs", "not-deterministic"):
+        if differing := verdicts[verdict]:
+            facts = {"verdict": verdict}
+            yield CacheFinding("not-as-rebuilt", tuple(differing), "note", "none", facts=facts)
 
 
 def _foreign_processor(look: Look) -> Iterator[CacheFinding]:
@@ -340,6 +364,7 @@ CHECKS: dict[str, Check] = {
     "garbage": _damaged("garbage"),
     "wrong-module": _wrong_module,
     "unloadable": _unloadable,
+    "not-as-rebuilt": _verified,
     "foreign-processor": _foreign_processor,
     "orphaned": _orphaned,
     "unreadable": _unreadable,

@@ -311,3 +311,19 @@ def _here() -> frozenset[str]:
     from harness.targets.host import cpu_features  # a tenth of a second with all that it needs
 
     return frozenset(map(_plain, cpu_features()))
+
+
+def code_objects(data: bytes, start: int) -> Iterator[bytes]:
+    """Yield the object files in an executable for CPUs; none in others."""
+    length, begin = _varint(data, start)
+    at = begin + length
+    if data[at : at + 1] != _FIRST_FIELD:
+        return
+    size, first = _varint(data, at + 1)
+    for number, value in _fields(data[first : first + size]):
+        if number == _OBJECT_FILE:
+            yield from (code for field, code in _fields(value) if field == 1)
+
+
+_OBJECT_FILE = 8
+"""The field of XLA's CompilationResultProto."""

@@ -10,6 +10,7 @@ import msgspec
 from harness.cache.here import Here
 from harness.cache.put_cost import PutCost
 from harness.cache.survey import Entry, Survey
+from harness.cache.verify import VerifiedEntry
 
 Severity = Literal["note", "unsettled", "problem", "unusable"]
 
@@ -96,6 +97,7 @@ class Look(msgspec.Struct, frozen=True):
         entries: Those that JAX wrote: other files may end with `-cache` as well.
         put_cost: The cost of a write at its number of entries, if that was measured.
         refused: Entries that XLA would not load, and its error; none if that was not tried.
+        verified: Entries that were rebuilt and compared.
     """
 
     survey: Survey
@@ -104,6 +106,7 @@ class Look(msgspec.Struct, frozen=True):
     put_cost: PutCost | None = None
     settle_s: float = SETTLE_S
     refused: dict[str, str] = {}
+    verified: tuple[VerifiedEntry, ...] = ()
 
     def command(self, more: str) -> str:
         """The doctor's command on this directory, with more options."""

@@ -14,6 +14,7 @@ from harness.cache.loads import Loads
 from harness.cache.put_cost import PutCost
 from harness.cache.repair import Repaired
 from harness.cache.survey import SubCache
+from harness.cache.verify import Verification
 from harness.records.units import counted, size_text, some
 
 KEY_DIGITS = 12
@@ -33,6 +34,7 @@ TITLES = {
     "garbage": "{entries} damaged",
     "wrong-module": "{entries} of another program",
     "unloadable": "{entries} that XLA cannot load",
+    "not-as-rebuilt": "{entries} not as the program compiles again",
     "foreign-processor": "{entries} for another processor",
     "orphaned": "{entries} without a time of use",
     "unreadable": "{entries} that cannot be opened",
@@ -237,10 +239,17 @@ def _slow_put(finding: CacheFinding, facts: dict[str, Any]) -> str:
     return f"{slow_ms:.0f} ms at {counted(facts['of'], 'entry')}, {first_ms:.1f} ms at none"
 
 
+REBUILT = {
+    "wrong": "another program, or other options",
+    "code-differs": "the same program and options, with other code than each rebuild",
+    "not-deterministic": "the same program and options; the rebuilds differ as well",
+}
+
 EVIDENCE: dict[str, Callable[[CacheFinding, dict[str, Any]], str]] = {
     **dict.fromkeys(["empty", "torn", "garbage", "unreadable", "unchecked"], _damaged),
     "wrong-module": lambda one, facts: _names(one, [f"has {name}" for name in facts["inside"]]),
     "unloadable": lambda one, facts: _names(one, facts["errors"]),
+    "not-as-rebuilt": lambda one, facts: f"{REBUILT[facts['verdict']]}: {_names(one)}",
     "foreign-processor": lambda one, facts: (
         f"for {facts['processor']}, with instructions that this one lacks: "
         + some(facts["lacking"], 4)
@@ -325,6 +334,14 @@ def loads_line(loads: Loads, entries: int) -> str:
     more = f", {loads.unjudged} need what this process does not have" if loads.unjudged else ""
     rest = f"; {entries - tried} are not for CPUs, or cannot be read" if entries > tried else ""
     return f"XLA loads {loads.loaded} of {tried} entries for CPUs{more}{rest}."
+
+
+def verified_line(verified: Verification) -> str:
+    """What came of rebuilding entries."""
+    equal = sum(one.verdict == "equal" for one in verified.entries)
+    text = f"Rebuilt: {counted(len(verified.entries), 'entry')}, {equal} equal"
+    ended = f"; the program ended with {verified.exit_code}" if verified.exit_code else ""
+    return f"{text}{ended}."
 
 
 def repaired_lines(repaired: Repaired, directory: str) -> Iterator[str]:

@@ -82,6 +82,12 @@ REQUESTS = {
 }
 """What is replaced to see requests to the persistent cache, by role."""
 
+REBUILDS = {
+    "open": Name("compilation_cache", "get_file_cache"),
+    "write": Name("compiler", "_cache_write", ("cache_key", "compile_time_secs")),
+}
+"""What is replaced to have a program's entries written elsewhere, by role."""
+
 READ = {
     "compilation_cache": ("_get_cache",),
     "distributed": ("global_state",),

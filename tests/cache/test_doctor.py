@@ -67,14 +67,9 @@ def test_a_problem_that_is_planted_is_found_alone(fill, one):
 def test_every_check_is_planted_and_has_words():
     every = {name for names in CHECKS for name in names.split(", ")}
     noted = {"unchecked", "never-read", "needs-zstd", "unknown-format", "slow-put"}
+    # tests/cache/test_whole.py, test_verify.py, test_use.py
     whole = {"duplicate", "other-options", "moved", "other-release", "other-device"}
-    uses = {
-        "no-entries",
-        "file-address",
-        "rights",
-        "over-cap",
-        "no-room",
-    }  # tests/cache/test_use.py
+    uses = {"no-entries", "file-address", "rights", "over-cap", "no-room", "not-as-rebuilt"}
     assert every - {one.check for one in PLANTS} == noted | whole | uses
     assert every == words.TITLES.keys()
 

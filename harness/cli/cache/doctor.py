@@ -26,8 +26,9 @@ from harness.cache.here import settings
 from harness.cache.loads import load
 from harness.cache.repair import repair as repair_entries
 from harness.cache.survey import survey
+from harness.cache.verify import verify as verify_entries
 from harness.cli import options
-from harness.cli.options import CacheDirectory, MaxSize, Option
+from harness.cli.options import Argument, CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part
 from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
@@ -36,6 +37,17 @@ from harness.targets.host import installed
 
 
 @options.command(
+    context_settings={"allow_interspersed_args": True},
+    program=Argument(
+        metavar="[-- PROGRAM [ARG]...]",
+        help="With --verify: a command, a .py file, -m MODULE or -c CODE.",
+    ),
+    verify=Option(
+        metavar="N",
+        min=0,
+        help="Run PROGRAM until it has compiled N entries of DIR again, in a temporary folder, and "
+        "compare them. DIR stays as it is.",
+    ),
     repair=Option(help="Move bad entries aside, into a folder in DIR, and give missing times."),
     settle=Option(
         metavar="SECONDS",
@@ -70,6 +82,8 @@ from harness.targets.host import installed
 def doctor(
     *,
     directory: CacheDirectory,
+    program: list[str] | None = None,
+    verify: int = 0,
     repair: bool = False,
     max_size: MaxSize = -1,
     settle: float = SETTLE_S,
@@ -85,6 +99,7 @@ def doctor(
     \b
       harness cache doctor ~/.cache/jax
       harness cache doctor ~/.cache/jax --load --repair    look closely, and repair
+      harness cache doctor ~/.cache/jax --verify 20 -- python train.py
 
     Nothing is deleted. --repair moves what fails every reader (empty, torn, damaged, another
     program's, unloadable) into DIR/quarantine-TIME, where JAX does not look; the next run of a
@@ -94,6 +109,11 @@ def doctor(
     problem; 5 unusable: it cannot be read, or everyone on this machine can write to it; 2 wrong
     usage. With --repair, the state afterwards counts.
     """
+    if bool(program) != bool(verify):
+        raise UsageError(
+            "--verify N and a program belong together: harness cache doctor DIR --verify 20 -- "
+            "python train.py"
+        )
     used = settings(max_size)
     try:
         place = open_directory(directory)
@@ -113,6 +133,9 @@ def doctor(
     if loading:
         readable = [one.name for one in seen.entries if one.contents.state == "readable"]
         loads = load(local_path(place, "--load"), readable)
+    verified = None
+    if program:
+        verified = verify_entries(local_path(place, "--verify"), program, verify)
     check = functools.partial(
         diagnose,
         used=used,
@@ -120,6 +143,7 @@ def doctor(
         put_cost=cost,
         settle_s=settle,
         refused=dict(loads.refused) if loads else {},
+        verified=verified.entries if verified else (),
     )
     before = after = check(seen)
     if listed:
@@ -137,6 +161,7 @@ def doctor(
         parts.append(words.writes(before.here))
     parts += [cost_line] if cost_line else []
     parts += [words.loads_line(loads, len(seen.entries))] if loads else []
+    parts += [words.verified_line(verified)] if verified else []
     parts += words.repaired_lines(repaired, place.where) if repaired else ()
     document = {
         "schema": 2,
@@ -145,6 +170,7 @@ def doctor(
         "findings": before.findings,
         "put_cost": cost,
         "loads": loads,
+        "verified": verified,
         "repaired": repaired,
     }
     output.show(parts, before.findings, document)

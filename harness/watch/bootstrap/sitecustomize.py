@@ -69,8 +69,11 @@ def _spec_of(name: str) -> importlib.machinery.ModuleSpec | None:
     return find_spec(name)
 
 
-def _with_harness(what: str, action: Callable[[], None]) -> None:
-    """Act with this very package importable; whatever goes wrong, the program goes on."""
+def _with_harness(what: str, action: Callable[[], None], is_needed: bool = False) -> None:
+    """Act with this very package importable; whatever goes wrong, the program goes on.
+
+    Where the action is needed, it ends instead.
+    """
     try:
         there = _spec_of("harness")
         folder = os.path.dirname(there.origin or "") if there is not None else ""
@@ -85,16 +88,20 @@ def _with_harness(what: str, action: Callable[[], None]) -> None:
                 sys.path.remove(HOME)
     except Exception as error:
         print(f"harness: this process has no {what}: {error}", file=sys.stderr)
+        if is_needed:
+            os._exit(70)
 
 
-def _given_to(what: str, module: str, function: str, value: str) -> Callable[[int, int], None]:
+def _given_to(
+    what: str, module: str, function: str, value: str, is_needed: bool = False
+) -> Callable[[int, int], None]:
     """Return what calls a function of this package with a value, once JAX is there."""
 
     def action() -> None:
         found = __import__(f"harness.watch.{module}", fromlist=[function])  # findable only now
         getattr(found, function)(value)
 
-    return lambda begin_ns, end_ns: _with_harness(what, action)
+    return lambda begin_ns, end_ns: _with_harness(what, action, is_needed)
 
 
 def _begin_profile(folder: str) -> Callable[[int, int], None]:
@@ -152,6 +159,8 @@ def _follow() -> None:
     actions: list[Callable[[int, int], None]] = []
     if path := os.environ.get("HARNESS_LEDGER"):
         actions.append(_given_to("ledger", "ledger", "open_until_exit", path))
+    if text := os.environ.get("HARNESS_REBUILD"):
+        actions.append(_given_to("rebuild", "rebuild", "follow", text, True))
     folder = os.environ.get("HARNESS_PROFILE")
     if folder:
         try:
