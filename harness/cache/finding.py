@@ -10,7 +10,6 @@ import msgspec
 from harness.cache.here import Here
 from harness.cache.put_cost import PutCost
 from harness.cache.survey import Entry, Survey
-from harness.cache.verify import VerifiedEntry
 
 Severity = Literal["note", "unsettled", "problem", "unusable"]
 
@@ -83,6 +82,34 @@ class CacheFinding(msgspec.Struct, frozen=True):
     consequence: Consequence
     fix: Fix = Fix()
     facts: dict[str, Any] = {}
+
+
+Verdict = Literal["equal", "not-deterministic", "code-differs", "wrong", "unreadable"]
+
+
+class VerifiedEntry(msgspec.Struct, frozen=True):
+    """One entry that was rebuilt.
+
+    Attributes:
+        verdict: `equal`: the same program, options and functions. `not-deterministic`: the same
+            program and options; rebuilds differ in their code as well. `code-differs`: rebuilds
+            have the same code, and the entry another. `wrong`: another program, or other options.
+    """
+
+    name: str
+    verdict: Verdict
+    rebuilds: int = 1
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What came of a verification.
+
+    Attributes:
+        exit_code: The program's own, as a shell shows it; 0 where it was ended on purpose.
+    """
+
+    entries: tuple[VerifiedEntry, ...]
+    exit_code: int
 
 
 SETTLE_S = 10.0

@@ -14,47 +14,20 @@ import struct
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.entry import TIME_BYTES, zstd_library
 from harness.cache.executable import code_objects, read_executable
+from harness.cache.finding import Verdict, Verification, VerifiedEntry
 from harness.watch import programs, rebuild
 from harness.watch.temporary import temporary_folder
-
-Verdict = Literal["equal", "not-deterministic", "code-differs", "wrong", "unreadable"]
 
 MOST_BYTES = 1 << 30
 
 REBUILDS = 3
 """So often a program whose code is not equal is rebuilt in all."""
-
-
-class VerifiedEntry(msgspec.Struct, frozen=True):
-    """One entry that was rebuilt.
-
-    Attributes:
-        verdict: `equal`: the same program, options and functions. `not-deterministic`: the same
-            program and options; rebuilds differ in their code as well. `code-differs`: rebuilds
-            have the same code, and the entry another. `wrong`: another program, or other options.
-    """
-
-    name: str
-    verdict: Verdict
-    rebuilds: int = 1
-
-
-class Verification(msgspec.Struct, frozen=True):
-    """What came of a verification.
-
-    Attributes:
-        exit_code: The program's own, as a shell shows it; 0 where it was ended on purpose.
-    """
-
-    entries: tuple[VerifiedEntry, ...]
-    exit_code: int
 
 
 class _Content(msgspec.Struct, frozen=True):

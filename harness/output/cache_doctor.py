@@ -8,13 +8,12 @@ from typing import Any
 
 from harness.cache.directory import FILE_ADDRESS
 from harness.cache.doctor import Diagnosis, State
-from harness.cache.finding import CacheFinding, Consequence, FixKind
+from harness.cache.finding import CacheFinding, Consequence, FixKind, Verification
 from harness.cache.here import CacheSettings, Here
 from harness.cache.loads import Loads
 from harness.cache.put_cost import PutCost
 from harness.cache.repair import Repaired
 from harness.cache.survey import SubCache
-from harness.cache.verify import Verification
 from harness.records.units import counted, size_text, some
 
 KEY_DIGITS = 12

@@ -391,8 +391,7 @@ def _done(use: CacheUse) -> str:
         text += f"; {did.written:,} written"
     if did.unwritten:
         reasons = ", ".join(
-            f"{times:,} {reason_text(reason)}".rstrip()
-            for reason, times in did.unwritten.items()
+            f"{times:,} {reason_text(reason)}".rstrip() for reason, times in did.unwritten.items()
         )
         text += f"; not written: {reasons}"
     return f"{text}{f'; {did.failed} failed' if did.failed else ''}."
