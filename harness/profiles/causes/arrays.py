@@ -131,8 +131,7 @@ def weak_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
 def unused(pair: Pair, leaves: Leaves) -> Iterator[Change]:
     """Look at types of what the function does not use."""
     old, new = leaves
-    if (old.aval, old.weak) != (new.aval, new.weak):
-        yield Change(new.path, old.aval, new.aval)
+    yield Change(new.path, old.aval, new.aval)
 
 
 def meshes(pair: Pair, leaves: Leaves) -> Iterator[Change]:

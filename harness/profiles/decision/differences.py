@@ -93,7 +93,8 @@ def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> Iter
     places: tuple[Place, ...] = ("types", "placement")
     for place in places:
         for leaves in pairs:
-            idle = place == "types" and leaves[0].unused and leaves[1].unused and not typed
+            idle = all(leaf.unused for leaf in leaves) and leaves[0].aval != leaves[1].aval
+            idle = idle and place == "types" and not typed
             yield from _seen(pair, "unused" if idle else place, leaves)
 
 

@@ -6,6 +6,7 @@ import collections
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -72,6 +73,14 @@ WAYS = [((X,), {}), ((X,), {"n": 2}), ((X, 2), {})]
         (of_a, called(*DICTS), "pytree", "d", "one kind of dictionary"),
         (scaled, WAYS, "pytree", "n", "by keyword"),
         (first_alone, [((X, one), {}) for one in OTHERS], "unused argument", "other", "leave out"),
+        # A leaf of a library's state (optax 0.2.8, lbfgs) cannot be left out: it can have a dtype.
+        (
+            a_alone,
+            called(*({"a": X, "b": one} for one in (jnp.asarray(1.0), jnp.float32(1.0)))),
+            "weak type",
+            "tree['b']",
+            "explicit dtype",
+        ),
         *(
             pytest.param(*row, marks=pytest.mark.nightly)
             for row in (
