@@ -164,10 +164,10 @@ def open_directory(where: str) -> Directory:
     """The cache directory of that name.
 
     `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`. Without
-    etils[epath], JAX takes `file://` for the name of a folder, and so does this.
+    etils[epath], JAX takes `file://` for the name of a folder, and so does this; with it, JAX fails.
 
     Raises:
-        UsageError: For no name, if there is no directory of that name, and for a bucket if the
+        UsageError: For no name, for `file://` beside etils, if there is no directory of that name, and for a bucket if the
             library that reads it is not installed.
         UnusableCacheError: If it cannot be listed.
     """
@@ -176,9 +176,14 @@ def open_directory(where: str) -> Directory:
     if where.startswith(_FILE):
         try:
             importlib.import_module("etils.epath")
-            where = where.removeprefix(_FILE)
         except ImportError:
             where = os.path.abspath(where)
+        else:
+            raise UsageError(
+                f"{where} is no address that etils takes (tried: 1.5 to 1.15): where etils is "
+                "installed, JAX ends at its first compile with KeyError 'file://'. Give "
+                f"jax_compilation_cache_dir, and this command, {where.removeprefix(_FILE)}."
+            )
     if "://" in where:
         with _translated(where):
             # The same library as JAX's own code takes, so that both see the same files.

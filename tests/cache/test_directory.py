@@ -66,6 +66,12 @@ def test_a_bucket_without_its_library_says_what_to_install(monkeypatch):
         open_directory("gs://team/cache")
 
 
+def test_beside_etils_a_file_address_ends_with_the_path_to_give(bucket, tmp_path):
+    bucket(Path)
+    with pytest.raises(UsageError, match=rf"KeyError 'file://'.* {tmp_path}\.$"):
+        open_directory(f"file://{tmp_path}")
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
