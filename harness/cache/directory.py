@@ -164,11 +164,12 @@ def open_directory(where: str) -> Directory:
     """The cache directory of that name.
 
     `where` is a path, a `file://` address, or that of a bucket such as `gs://team/cache`. Without
-    etils[epath], JAX takes `file://` for the name of a folder, and so does this; with it, JAX fails.
+    etils[epath], JAX takes `file://` for the name of a folder, and so does this. With
+    it, JAX fails.
 
     Raises:
-        UsageError: For no name, for `file://` beside etils, if there is no directory of that name, and for a bucket if the
-            library that reads it is not installed.
+        UsageError: For no name, for `file://` beside etils, if there is no directory of that
+            name, and for a bucket if the library that reads it is not installed.
         UnusableCacheError: If it cannot be listed.
     """
     if not where.removeprefix(_FILE):
