@@ -24,7 +24,6 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Other tests measure on this machine.
 os.environ["HARNESS_LOCKS"] = tempfile.mkdtemp(prefix="harness-locks-")
 atexit.register(shutil.rmtree, os.environ["HARNESS_LOCKS"], ignore_errors=True)
-os.environ["HARNESS_COMPUTE"] = "0"  # a process more per sweep, which few tests need
 
 # A shell's jobs in the background ignore SIGINT, and those under nohup SIGHUP; processes that tests
 # start and send signals to would inherit that.

@@ -96,7 +96,6 @@ class Fleet:
             MARK: str(self.folder),
             "PYTHONPATH": os.pathsep.join(path),
             "JAX_PLATFORMS": "cpu",
-            "HARNESS_COMPUTE": "0",
             "HARNESS_LOCKS": str(self.folder),  # others may measure on this machine
             **({"HARNESS_MACHINE": machine} if machine else {}),
             **self.variables,

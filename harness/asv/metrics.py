@@ -10,12 +10,13 @@ from typing import Any
 from harness.declare.workload import Workload, name_of
 from harness.program.facts import BUILT, FACTS
 from harness.records.schema import Record, StageSamples, apart, case_of
-from harness.stages.registry import DERIVED_METRICS, STAGES, asv_metrics, taken_apart, values_ns
+from harness.stages.compute import reason
+from harness.stages.registry import ALONE_STAGES, DERIVED_METRICS, STAGES, asv_metrics, values_ns
 
 Answer = dict[str, Any]
 
 _ByScenario = Mapping[tuple[str, str], list[Record]]
-"""By scenario, and what a process took apart from visits: `first_call`, `compute`, or empty."""
+"""By scenario, and `first_call` where processes took nothing else."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,10 @@ def _case(records: _ByScenario) -> dict[str, Answer]:
     return {
         name: _SPECIAL[name](records)
         if name in _SPECIAL
-        else _stage(records.get((one.scenario, taken_apart(one.stage)), []), one.stage)
+        else _stage(
+            records.get((one.scenario, "first_call" if one.stage in ALONE_STAGES else ""), []),
+            one.stage,
+        )
         for name, one in METRICS.items()
         if not one.once and (with_cache or one.scenario == "off")
     }
@@ -104,7 +108,7 @@ def _stage(records: list[Record], stage: str) -> Answer:
     refused = sorted({reason for one in taken for reason in one.refused})
     if refused:
         return {"fail": "every sample was refused: " + "; ".join(refused)}
-    return {"skip": "; ".join(sorted({one.reason for one in taken} - {""}))}
+    return {"skip": "; ".join(sorted({*map(reason, taken)} - {""}))}
 
 
 def _fact(records: _ByScenario, fact: str) -> Answer:

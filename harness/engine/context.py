@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,9 +19,6 @@ from harness.records.schema import INSTRUMENTS, SCHEMA, Record, digest, to_raw
 from harness.records.store import Store, store_path
 from harness.stages import sampling
 from harness.stages.injection import Injected
-
-COMPUTE_VARIABLE = "HARNESS_COMPUTE"
-"""The variable that says 0 where `compute` is not to be taken."""
 
 
 @dataclass(frozen=True)
@@ -106,20 +102,13 @@ class Options:
     """Whether to wait while others measure on this machine, or to raise at once."""
     forked: bool = True
     """Whether measuring processes are forked where that is safe."""
-    compute: bool = field(default_factory=lambda: os.environ.get(COMPUTE_VARIABLE, "1") != "0")
-    """Whether `compute` is taken, in processes of its own."""
     injected: Injected | None = None
     """Extra work inside the clock. Only `harness aa` asks for it; it needs `scenarios=("off",)`."""
 
     @property
     def protocol(self) -> str:
         """What one process does with a case; extra work makes another protocol of it."""
-        return self.effort.protocol + self.extra
-
-    @property
-    def extra(self) -> str:
-        """What a protocol says of extra work."""
-        return f" with {self.injected.mark}" if self.injected else ""
+        return self.effort.protocol + (f" with {self.injected.mark}" if self.injected else "")
 
 
 class SweepName(NamedTuple):

@@ -44,8 +44,7 @@ def expected(jobs: Iterable[Job], folder: Path, is_least: bool) -> Expected:
     """Return what is expected of jobs, from the records files of a machine in `folder`."""
     wanted: Counter[Kind] = Counter()
     for job in jobs:
-        for part in job.parts:
-            wanted[part.group, str(part.base["protocol"])] += len(part.cases)
+        wanted[job.group, str(job.base["protocol"])] += len(job.cases)
     took: dict[Kind, float] = {}
     for file in sorted(folder.glob("*.jsonl"), key=_changed, reverse=True)[:MOST_FILES]:
         if wanted.keys() <= took.keys():

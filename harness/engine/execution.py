@@ -25,14 +25,14 @@ def execute(job: Job, listener: Listener, parents: Parents | None = None) -> Non
 
     Processes are forked from `parents`, where there are any and that is safe.
     """
-    todo = job.all_cases
-    if job.apart != "first_call" and SCENARIOS[job.scenario].directory == "none":
+    todo = job.cases
+    if not job.first_call and SCENARIOS[job.scenario].directory == "none":
         while todo:
             todo = MeasuringProcess(job, listener, parents, todo).measure()
     elif todo:
         with temporary_folder() as scratch:
             with_folders = _WithFolders(job, listener, parents, Path(scratch))
-            if job.apart == "first_call":
+            if job.first_call:
                 with_folders.first_calls()
             else:
                 with_folders.visits()

@@ -9,14 +9,13 @@ from __future__ import annotations
 import mmap
 import struct
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from harness.declare.code import project_folder
 from harness.declare.location import Source, load
@@ -71,11 +70,9 @@ class Job(msgspec.Struct, kw_only=True):
     """Of float32 products, for a side that reads it from the environment."""
     scenario: str = "off"
     """The state of the persistent cache; see :mod:`harness.stages.scenarios`."""
-    apart: str = ""
-    """What is taken apart from visits in a scenario: `first_call`, each case called once in a
-    process of its own, in the scenario that it names; or `compute`, on one thread."""
-    also: list[Job] = msgspec.field(default_factory=list)
-    """Jobs of other workloads for the same process; only a job of `compute` has them."""
+    first_call: bool = False
+    """Whether each case is called once in a process of its own, in the scenario that it names, and
+    nothing else is taken."""
     cache_folder: str = ""
     """The directory of the persistent cache, or of artefacts, made where the job is carried out;
     empty for none."""
@@ -100,26 +97,6 @@ class Job(msgspec.Struct, kw_only=True):
     timeout_s: float = 0.0
     """For one pass over one case."""
     memory_limit_bytes: int | None = None
-
-    @property
-    def parts(self) -> list[Job]:
-        """The jobs of its process: itself, and those of other workloads."""
-        return [self, *self.also]
-
-    @property
-    def all_cases(self) -> list[JobCase]:
-        """The cases of its process, of all workloads."""
-        return [ref for part in self.parts for ref in part.cases]
-
-    def with_cases(self, refs: Iterable[JobCase]) -> Job:
-        """Return the job for some of the cases of its process, which may be changed ones."""
-        own = {ref.key: ref for ref in refs}
-        narrowed = [
-            replace(part, cases=[own[ref.key] for ref in part.cases if ref.key in own], also=[])
-            for part in self.parts
-        ]
-        first, *others = [part for part in narrowed if part.cases] or narrowed[:1]
-        return replace(first, also=others)
 
     @property
     def on_host(self) -> bool:

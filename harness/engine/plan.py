@@ -26,16 +26,14 @@ from harness.declare.workload import (
 )
 from harness.engine.context import Context, Options, SweepName, record_fields
 from harness.engine.job import Job, JobCase
-from harness.records.schema import COMPUTE, FIRST_CALL, SCHEMA, digest
+from harness.records.schema import FIRST_CALL, SCHEMA, digest
 from harness.sides import registry as sides
 from harness.sides.ceilings import Ceilings
-from harness.stages import compute
+from harness.stages.registry import STAGES
 from harness.stages.scenarios import registry as scenarios
 
-_APART = {"first_call": "/first calls", "compute": "/compute"}
-
-MOST_TOGETHER = 200
-"""Cases of several workloads that one process of `compute` holds, about."""
+METHODS = digest(sorted((stage.name, stage.method) for stage in STAGES.values()))
+"""How stages are taken: what was taken in another way is measured again."""
 
 
 @dataclass
@@ -52,8 +50,8 @@ class Group:
     threads: str = ""
     precision: str = ""
     """The one precision of its cases, where the process's environment decides on it."""
-    apart: str = ""
-    """`first_call` or `compute`, where its processes take only that; see :class:`Job`."""
+    first_call: bool = False
+    """Whether its processes take only that; see :class:`Job`."""
     processes: dict[str, int] = field(default_factory=dict)
     """By scenario, how many processes that is for each of its cases."""
     refs: list[JobCase] = field(default_factory=list)
@@ -78,13 +76,9 @@ class Group:
         """The workload, where and in which scenario: what its processes are called after."""
         devices = f"x{self.cpu_devices}" if self.cpu_devices else ""
         scenario = f"/{self.scenario}" if self.scenario != "off" else ""
-        scenario = _APART.get(self.apart, scenario)
+        scenario = "/first calls" if self.first_call else scenario
         arm = ",".join(filter(None, (self.backend, self.threads, self.precision)))
         return f"{name_of(self.workload)}@{self.target}{devices}{scenario}{arm and '/' + arm}"
-
-    def taking(self, apart: str) -> Group:
-        """Return a group without cases, of the same workload and place, that takes only that."""
-        return replace(self, scenario="off", apart=apart, processes={}, refs=[])
 
     def replicate(self, process: int) -> str:
         """Return what records say of which process measured them."""
@@ -110,8 +104,8 @@ class Plan:
         self.left_out: dict[str, str] = {}
         """Workloads of which nothing is to be measured or skipped, and why."""
         self.skipped: list[tuple[Group, JobCase, str]] = []
-        self.visited: dict[str, tuple[str, Group]] = {}
-        """The key of what is taken apart to that of the same case where it is visited."""
+        self.visited: dict[str, str] = {}
+        """The key of a first call to that of the same case where it is built."""
         self.groups: list[Group] = []
         _check_names(workloads)
         for workload in workloads:
@@ -123,7 +117,6 @@ class Plan:
             self.groups += [*split, *self._alone(split)]
             if options.with_baselines:
                 self.groups += self._compare(workload)
-        self.groups += [own for group in self.groups for own in self._computed(group)]
         if any(group.backend for group in self.groups):
             self.groups += self._compare(Ceilings)
 
@@ -135,6 +128,7 @@ class Plan:
         commit = self.context.commit
         return digest(
             SCHEMA,
+            METHODS,
             workload,
             version,
             case,
@@ -159,26 +153,7 @@ class Plan:
 
     def protocol(self, group: Group) -> str:
         """Return what a process of a group does with a case."""
-        if group.apart == "first_call":
-            return FIRST_CALL
-        if group.apart:
-            return f"{COMPUTE}: {compute.PROTOCOL}{self.options.extra}"
-        return self.options.protocol
-
-    def together(self) -> Iterator[list[Group]]:
-        """Yield the groups that share their processes: those of `compute` that can, else one."""
-        shared: dict[tuple[Any, ...], list[Group]] = {}
-        for group in self.groups:
-            if group.apart != "compute":
-                yield [group]
-                continue
-            place = group.target, group.cpu_devices, group.workload.x64
-            groups = shared.setdefault(place, [])
-            if groups and sum(len(one.refs) for one in (*groups, group)) > MOST_TOGETHER:
-                yield shared.pop(place)
-                groups = shared.setdefault(place, [])
-            groups.append(group)
-        yield from shared.values()
+        return FIRST_CALL if group.first_call else self.options.protocol
 
     def instrument_key(self, instrument: str, group: Group) -> str:
         """Return the key for what a process measures of itself: `process`, or `reference`."""
@@ -219,30 +194,17 @@ class Plan:
             wanted = 0 if group.place.compile_only else self._first_calls(group)
             if not wanted:
                 continue
-            own = found.setdefault((group.target, group.cpu_devices), group.taking("first_call"))
-            self._add_apart(own, group, wanted)
+            alone = replace(group, scenario="off", first_call=True, processes={}, refs=[])
+            own = found.setdefault((group.target, group.cpu_devices), alone)
+            own.processes[group.scenario] = wanted
+            for ref in group.refs:
+                name = name_of(group.workload)
+                key = self.key(name, group.version, ref.id, own, group.scenario)
+                self.visited[key] = ref.key
+                own.refs.append(
+                    msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns={})
+                )
         yield from found.values()
-
-    def _computed(self, group: Group) -> Iterator[Group]:
-        """Yield the group of `compute` of the cases of a group, where that can be taken."""
-        usual = (group.target, group.scenario, group.backend, group.apart) == ("cpu", "off", "", "")
-        if usual and self.options.compute:
-            own = group.taking("compute")
-            self._add_apart(own, group, self.options.effort.processes)
-            yield own
-
-    def _add_apart(self, own: Group, group: Group, processes: int) -> None:
-        """Put the cases of a group into another, of what is taken apart."""
-        own.processes[group.scenario] = processes
-        injected = self.options.injected
-        for ref in group.refs:
-            name = name_of(group.workload)
-            key = self.key(name, group.version, ref.id, own, group.scenario)
-            self.visited[key] = ref.key, group
-            extra_ns = injected.extra_ns(name, ref.id, own.apart) if injected else {}
-            own.refs.append(
-                msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns=extra_ns)
-            )
 
     def _first_calls(self, group: Group) -> int:
         """Return how many first calls a case of a group gets."""
@@ -274,7 +236,7 @@ class Plan:
             index, case.id, key, case.label, dict(case.axes), case.transform, case.precision
         )
         if injected and group.scenario == "off" and not group.backend:
-            ref.extra_ns = injected.extra_ns(name, case.id, "")
+            ref.extra_ns = injected.extra_ns(name, case.id)
         reason = lacking or skip_reason(workload, case)
         if reason and workload is Ceilings:
             return  # what it skips is no case that anybody asked for
@@ -326,7 +288,7 @@ class Plan:
             cpu_devices=group.cpu_devices,
             x64=group.workload.x64,
             scenario=group.scenario,
-            apart=group.apart,
+            first_call=group.first_call,
             cases=list(cases),
             passes=options.effort.passes,
             seed=random.Random(f"{self.sweep.seed}/{replicate}").getrandbits(31),
@@ -343,7 +305,7 @@ class Plan:
 
     def opens_up(self, group: Group, process: int) -> bool:
         """Return whether a process compiles its cases once more, under XLA's own events."""
-        usual = process == 0 and not group.apart and not group.backend
+        usual = process == 0 and not group.first_call and not group.backend
         scenario = scenarios.SCENARIOS[group.scenario]
         usual = usual and "compile" in scenario.steps and scenario.artefact is None
         return self.options.inside and usual

@@ -116,7 +116,7 @@ def alone(job: Job) -> str:
     """Return why a job's process must be started by itself; empty if it may be forked."""
     if job.backend:
         return "a comparison sets its threads before NumPy is imported"
-    if job.apart == "first_call":
+    if job.first_call:
         return "its first call pays what a process pays once, and forked it pays more"
     if SCENARIOS[job.scenario].directory != "none":
         return "it has a directory of its own"
@@ -150,7 +150,8 @@ class MeasuringProcess:
         if job.backend:
             needed = side_process.variables(job.backend, job.threads, job.precision, cache)
         self.job = replace(
-            job.with_cases(todo),
+            job,
+            cases=todo,
             cache_folder=cache,
             environment={**job.environment, **needed},
             passes=1 if only_fills else job.passes,
@@ -160,11 +161,9 @@ class MeasuringProcess:
         self.parents = parents
         self.only_fills = only_fills
         self.by_key = {ref.key: ref for ref in todo}
-        self.part_of = {ref.key: part for part in self.job.parts for ref in part.cases}
         self.left = dict(self.by_key)
         self.fingerprints: dict[int, str] = {}
         """Of the programs of the cases that were measured."""
-        self.timeout_s = job.timeout_s
         self.limit = job.memory_limit_bytes or memory_limit()
         self.hello: Hello | None = None
         self.bye: Bye | None = None
@@ -202,7 +201,7 @@ class MeasuringProcess:
                 fields = {"stderr": stderr, **self.origin}
                 if self.hello:
                     fields |= asdict(self.hello)
-                record = unmeasured(self.part_of[ref.key], ref, "failed", reason, **fields)
+                record = unmeasured(self.job, ref, "failed", reason, **fields)
                 self.listener.keep(record, ref, self.hopeless)
         return list(self.left.values())
 
@@ -234,9 +233,9 @@ class MeasuringProcess:
     def _listen(self) -> None:
         """Hand on what the process says until it has ended well; raise :class:`_Stopped` if not."""
         self.deadline = time.monotonic() + STARTUP_TIMEOUT_S
-        known, *also = [replace(part, base={**part.base, **self.origin}) for part in self.job.parts]
+        base = {**self.job.base, **self.origin}
         about = {"surroundings": surroundings(), "memory_limit_bytes": self.limit}
-        self.child.send(encode(replace(known, also=also, **about)))
+        self.child.send(encode(replace(self.job, base=base, **about)))
         for line in self.child.lines(self._look):
             try:
                 message = decode_message(line)
@@ -281,9 +280,7 @@ class MeasuringProcess:
         if visit is not None and visit != self.visit:
             before, self.visit = self.visit, visit
             if before is None or (visit.case, visit.pass_) != (before.case, before.pass_):
-                part = self.part_of.get(visit.case, self.job)
-                self.timeout_s = part.timeout_s
-                self.deadline = time.monotonic() + self.timeout_s
+                self.deadline = time.monotonic() + self.job.timeout_s
             ref = self.by_key.get(visit.case)
             label = ref.label if ref else "(the reference program)"
             self.listener.tell(label, visit.stage, ref)
@@ -291,7 +288,8 @@ class MeasuringProcess:
             late = f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
             if self.visit:
                 late = (
-                    f"timeout: not done after {self.timeout_s:g} s, in stage {self.visit.stage!r}"
+                    f"timeout: not done after {self.job.timeout_s:g} s, in stage "
+                    f"{self.visit.stage!r}"
                 )
             raise _Stopped(late)
         with contextlib.suppress(psutil.Error):  # it ends just now

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
+import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from harness.declare.code import LoadedCode
 from harness.declare.source import METHOD_VERSION
 from harness.declare.transforms import NotApplicable
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases
-from harness.engine import machine_load
+from harness.engine import channel, machine_load
 from harness.engine.job import (
     REFERENCE,
     Bye,
@@ -34,13 +36,13 @@ from harness.records import environment
 from harness.records.failure import failure
 from harness.records.schema import Record, StageSamples, to_raw
 from harness.sides.side import Unavailable
-from harness.stages import injection
+from harness.stages import compute, injection
 from harness.stages.reference import Reference
 from harness.stages.registry import values_ns
 from harness.stages.sampling import visits
 from harness.stages.scenarios.registry import SCENARIOS
-from harness.stages.stage import LOOP
-from harness.stages.staged_case import ArtefactCase, StagedCase
+from harness.stages.stage import LOOP, Step
+from harness.stages.staged_case import ArtefactCase, FirstCallCase, StagedCase
 from harness.targets.topologies import Topology, unusable
 from harness.watch.evidence import Evidence
 
@@ -48,6 +50,9 @@ if TYPE_CHECKING:
     from harness.sides.compared_case import ComparedCase
 
 Send = Callable[[Message], None]
+
+AWAKE_S = 0.3
+"""Calls before the first that are timed take so long, in seconds, over all cases together."""
 
 _clock = time.perf_counter_ns
 
@@ -68,16 +73,25 @@ class CaseRun:
     """What was sent."""
 
     def visit(self, number: int) -> None:
-        """Make one pass; whatever the workload raises ends this case and no other."""
-        try:
-            self.session.timed_ns += self.measured.visit(number, self._announcing(number))
+        """Make one pass."""
+        if self.take(number, functools.partial(self.measured.visit, number)):
             self.passes += 1
+
+    def take(self, number: int, measure: Callable[[Callable[[str], None]], float]) -> bool:
+        """Measure something; whatever the workload raises ends this case and no other.
+
+        `measure` gets a function that it calls with each stage before that begins, and returns the
+        nanoseconds inside timed regions. Returns whether it ended well.
+        """
+        try:
+            self.session.timed_ns += measure(self._announcing(number))
         except (NotApplicable, Unavailable) as error:
             self._end("skipped", str(error))
         except WorkloadError as error:
             self.over, self.failed = True, str(error)
         except (Exception, SystemExit) as error:  # a user's function may raise anything
             self.over, self.failed = True, failure(error, self.measured.who)
+        return not self.over
 
     def add(self, field: str, find: Callable[[Callable[[str], None]], Any]) -> None:
         """Have more found out about the case, and send its record again if there is any."""
@@ -181,22 +195,12 @@ class Session(ABC):
         """Pay what a process pays once."""
 
     def _visit(self, runs: dict[str, CaseRun]) -> None:
-        # A reference goes first as well, so that a quick process is calibrated before it ends.
-        order = visits(list(runs), self.job.passes, self.job.seed)
-        last = {key: number for number, (_, key) in enumerate(order)}
-        waiting: list[CaseRun] = []
-        for number, (pass_, key) in enumerate(order):
+        for number, key in visits(list(runs), self.job.passes, self.job.seed):
             run = runs[key]
-            if run.over:
-                continue
-            run.visit(pass_)
-            if run.failed or (last[key] == number and not run.over):
-                waiting.append(run)
-            reference = runs.get(REFERENCE)
-            if reference is None or reference.passes or reference.over:
-                for done in waiting:
-                    self.finish(done)
-                waiting.clear()
+            if not run.over:
+                run.visit(number)
+            if run.record is None and (run.over or run.passes == self.job.passes):
+                self.finish(run)
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case."""
@@ -301,7 +305,11 @@ class StagedSession(Session):
 
 
 class PassSession(StagedSession):
-    """A process that makes passes over its cases, and over the reference program beside them."""
+    """A process that builds its cases pass by pass, and the reference program beside them.
+
+    Then it calls their programs in one stretch. A processor that was idle, or compiled, hands work
+    to another thread slowly for some tenths of a second: what a loop of calls takes is seen later.
+    """
 
     def measured(self, ref: JobCase, case: Case) -> StagedCase:
         """Return a case that is visited pass by pass."""
@@ -322,7 +330,14 @@ class PassSession(StagedSession):
         And compile once more to see the inside of it, where that is asked for. Last, because it
         slows down what follows.
         """
-        super()._visit(runs)
+        passes, seed = self.job.passes, self.job.seed
+        for number, key in visits(list(runs), passes, seed):
+            if not runs[key].over:
+                runs[key].visit(number)
+        self._call(runs, passes, seed)
+        for run in runs.values():  # the reference program is the first
+            if run.record is None:
+                self.finish(run)
         staged = [(run, run.measured) for run in runs.values() if run.ref]
         cases = [(run, case) for run, case in staged if isinstance(case, StagedCase)]
         for run, case in cases if self.job.process == 0 else ():
@@ -335,6 +350,36 @@ class PassSession(StagedSession):
                 if (prepared := case.prepared) is not None:
                     run.add("compile_times", functools.partial(open_up, prepared))
 
+    def _call(self, runs: Mapping[str, CaseRun], passes: int, seed: int) -> None:
+        """Call all programs in one stretch: until the pool is awake, as users do, on one thread."""
+        numbers = itertools.count(passes)  # each has its own time limit
+
+        def called() -> dict[str, StagedCase]:
+            cases = {key: run.measured for key, run in runs.items() if not run.over}
+            staged = {key: one for key, one in cases.items() if isinstance(one, StagedCase)}
+            return {key: one for key, one in staged.items() if one.built is not None}
+
+        for key, case in called().items():
+            runs[key].take(next(numbers), case.make_ready)
+        awake = _clock() + AWAKE_S * 1e9
+        while (cases := called()) and _clock() < awake:
+            for key, case in cases.items():
+                warm = functools.partial(case.warm, AWAKE_S / len(cases))
+                runs[key].take(next(numbers), warm)
+        steps: tuple[tuple[Step, int], ...] = (
+            ("run", passes),
+            ("compute", max(passes, compute.ROUNDS)),
+        )
+        for step, rounds in steps:
+            cases = called()
+            for _, key in visits(list(cases), rounds, seed):
+                if not runs[key].over:
+                    runs[key].take(next(numbers), functools.partial(cases[key].call, step))
+        cases = called()
+        again = [key for key, case in cases.items() if case.samples["compute"].disturbed]
+        for key in random.Random(seed).sample(again, len(again)):
+            runs[key].take(next(numbers), functools.partial(cases[key].call, "compute"))
+
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""
         reference_ns = values_ns(self.reference.stages())
@@ -345,3 +390,21 @@ class PassSession(StagedSession):
             about |= {"stages": taken, "reference_ns": reference_ns}
             self.send(Done(self.record(self.job.process_key, **about)))
         run.finish(reference_ns)
+
+
+class FirstCallSession(StagedSession):
+    """A process that has woken a back end, and does nothing before the first call."""
+
+    def measure(self) -> None:
+        """Take the first call of the job's case; nothing else is built, none of memory frozen."""
+        self.greet()
+        began = _clock()
+        for run in self.runs().values():
+            run.visit(0)
+            if run.record is None:
+                self.finish(run)
+        self.send(Bye(self.timed_ns, _clock() - began))
+
+    def measured(self, ref: JobCase, case: Case) -> StagedCase:
+        """Return the case that is called."""
+        return self.staged(FirstCallCase, ref, case, spawned_ns=channel.spawned_ns())

@@ -28,8 +28,7 @@ MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
 
 APART_S = 30.0
-"""A case whose first calls, or compiles for `compute`, have taken this long, in all scenarios
-together, gets no more of them."""
+"""A case whose first calls have taken this long, in all scenarios together, gets no more."""
 
 _MEASURED = ("ok", "refused")
 
@@ -88,8 +87,8 @@ class SweepState:
         self._catch_up()
         wanted = group.refs
         replicate = group.replicate(process)
-        if group.apart:
-            wanted = self._apart(group, process)
+        if group.first_call:
+            wanted = self._first_calls(group, process)
         elif process >= self.options.effort.limit:
             return None
         elif process >= self.options.effort.processes:
@@ -144,22 +143,21 @@ class SweepState:
         told = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
         self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=told))
 
-    def _apart(self, group: Group, process: int) -> list[JobCase]:
-        """Return the cases of a group of which process number `process` is to take what is apart.
+    def _first_calls(self, group: Group, process: int) -> list[JobCase]:
+        """Return the cases of a group of which process number `process` is to take first calls.
 
-        What could not be measured where it is visited is left out, and so is what takes long.
+        What could not be measured where it is built is left out, and so is what takes long.
         """
-        stage = "compile" if group.apart == "compute" else "first_call"
         spent_s: defaultdict[int, float] = defaultdict(float)
         for ref, earlier in itertools.product(group.refs, range(process)):
             record = self.now.get((ref.key, group.replicate(earlier)))
-            if record and stage in record.stages:
-                spent_s[ref.index] += sum(record.stages[stage].samples_ns) / 1e9
+            if record and "first_call" in record.stages:
+                spent_s[ref.index] += sum(record.stages["first_call"].samples_ns) / 1e9
         wanted = []
         for ref in group.refs:
             if process >= group.processes[ref.scenario]:
                 continue
-            failures = self.failures.get(self.plan.visited[ref.key][0], 0)
+            failures = self.failures.get(self.plan.visited[ref.key], 0)
             hopeless = failures >= MAX_FAILURES or failures > process
             if hopeless or spent_s[ref.index] >= APART_S:
                 self._settle((ref.key, group.replicate(process)))
@@ -201,7 +199,7 @@ class SweepState:
     def wide(self, group: Group) -> list[JobCase]:
         """Return the cases of a group whose medians are not known well enough yet."""
         wide: list[JobCase] = []
-        for ref in () if group.apart else group.refs:
+        for ref in () if group.first_call else group.refs:
             values: dict[str, list[float]] = {}
             for process in range(self.options.effort.limit):
                 record = self.now.get((ref.key, group.replicate(process)))
@@ -234,12 +232,6 @@ class SweepState:
         hopeless: bool = False,
     ) -> None:
         """Store a record: of a case, or with None of a process or of its reference program."""
-        if ref and group.apart == "compute":
-            # Not other workloads' code too: what a process loads that has this one alone.
-            visited, own = self.plan.visited[ref.key]
-            usual = self.now.get((visited, own.replicate(process)))
-            if usual and usual.code:
-                record.code = {n: value for n, value in record.code.items() if n in usual.code}
         name = record.key, record.replicate
         self._append(record)
         earlier, self.now[name] = self.now.get(name), record
@@ -307,34 +299,30 @@ class GroupListener:
     """Enters into the state what becomes of one job."""
 
     state: SweepState
-    groups: Sequence[Group]
-    """Those that the job is of."""
+    group: Group
+    """The one that the job is of."""
     process: int
 
     def __post_init__(self) -> None:
-        self._group_of = {ref.key: group for group in self.groups for ref in group.refs}
-        self._at = self.groups[0], "", "", math.inf
-        """The group, case and stage that are measured, and since when."""
-
-    def _group(self, ref: JobCase | None) -> Group:
-        return self._group_of[ref.key] if ref else self.groups[0]
+        self._at = "", "", math.inf
+        """The case and stage that are measured, and since when."""
 
     def keep(self, record: Record, ref: JobCase | None, hopeless: bool = False) -> None:
         """Store a record."""
-        self.state.keep(record, self._group(ref), ref, self.process, hopeless)
+        self.state.keep(record, self.group, ref, self.process, hopeless)
 
     def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None:
         """Pass on what the process is at."""
-        self._at = self._group(ref), case, stage, time.monotonic()
-        self.state.tell(*self._at[:3], self.process)
+        self._at = case, stage, time.monotonic()
+        self.state.tell(self.group, case, stage, self.process)
 
     def check(self) -> None:
         """Say once of a compile that it takes long."""
-        group, case, stage, since = self._at
+        case, stage, since = self._at
         if stage == compile.STAGE.name and time.monotonic() - since > compile.LONG_S:
-            self._at = group, case, stage, math.inf
+            self._at = case, stage, math.inf
             said = f"has been compiling for more than {compile.LONG_S:g} s"
-            self.state.tell(group, case, stage, self.process, warning=said)
+            self.state.tell(self.group, case, stage, self.process, warning=said)
 
     def timed(self, bye: Bye) -> None:
         """Add a process's time up."""

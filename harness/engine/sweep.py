@@ -12,8 +12,6 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
-
 from harness.declare.check import check
 from harness.declare.workload import Workload
 from harness.engine.context import Context, Options
@@ -58,18 +56,17 @@ def sweep(
             measured = False
             with Parents() as parents:  # new ones where they have loaded what was edited meanwhile
                 for process in range(state.rounds):
-                    for groups in state.plan.together():
-                        jobs = [job for group in groups if (job := state.job(group, process))]
-                        if jobs and not is_alone:
+                    for group in state.groups:
+                        job = state.job(group, process)
+                        if job and not is_alone:
                             held.enter_context(measuring(warn(on_progress), options.wait))
                             # What was waited for may have measured some of it.
-                            jobs = [job for group in groups if (job := state.job(group, process))]
+                            job = state.job(group, process)
                             is_alone = True
-                            if jobs:
+                            if job:
                                 state.tell_expected(earlier)
-                        if jobs:
-                            job = replace(jobs[0], also=jobs[1:])
-                            listener = GroupListener(state, groups, process)
+                        if job:
+                            listener = GroupListener(state, group, process)
                             execute(job, listener, parents if options.forked else None)
                             measured = True
             if not measured:

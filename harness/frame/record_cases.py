@@ -29,6 +29,7 @@ from harness.records.schema import (
     plain_axes,
 )
 from harness.sides.registry import REFERENCE
+from harness.stages.compute import reason as reason_of
 from harness.stages.registry import ALONE_STAGES, OWN_PROGRAM, STAGES, stage_of, used
 from harness.stages.stage import LOOP, median
 
@@ -240,7 +241,7 @@ class Collector:
                 numbers += elements(number, statistic(samples), by, taken)
                 numbers += waiting_ns(stage, taken), *load
             if taken.refused or taken.reason or not samples:
-                remarks += ((number, taken.refused or {}, taken.reason),)
+                remarks += ((number, taken.refused or {}, reason_of(taken)),)
         reason = "" if measured else sys.intern(record.reason)
         values, side = array("d", numbers), record.comparison
         started_at = record.started_at_ms

@@ -47,15 +47,21 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     samples_ns: list[float] = msgspec.field(default_factory=list)
     """Nanoseconds per call, shape (passes,), or (passes x n,) where a pass gives n: what the value
     of the process is made of."""
+    method: int = 1
+    """How it was taken: what :class:`harness.stages.stage.Stage` says of it. Other methods are not
+    compared."""
     number: int = 1
     """Calls averaged in each sample."""
     disturbed: int = 0
-    """Visits of `compute` in which others had the processor for more than a tenth of the time; of
-    each case two at the most were made anew."""
+    """Rounds of `compute` in which others had the processor for more than a tenth of the time; of
+    each case one at the most was made anew."""
     refused: dict[str, int] = msgspec.field(default_factory=dict)
     """Samples thrown away because their evidence contradicted their label: reason to count."""
     reason: str = ""
     """Why the stage was not measured at all, where it was not; or what its samples stand for."""
+    unable: str = ""
+    """Why the machine or the program has no such stage, as a code of
+    :class:`harness.stages.compute.Unable`."""
     programs: list[int] = msgspec.field(default_factory=list)
     """How many programs were built inside of each sample, where there were any."""
     programs_ns: list[float] = msgspec.field(default_factory=list)

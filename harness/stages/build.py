@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +27,11 @@ class Build:
 
     refused = ""
     """Why nothing can be made here."""
+
+    module = ""
+    """The text of the module that XLA was given, once :meth:`keep_program` has been called."""
+    serialised: bytes | None = None
+    """The program as bytes, empty where XLA has none, once :meth:`serialise` has been called."""
 
     def __init__(
         self, jitted: Any, arguments: tuple[Any, ...], static: Mapping[str, Any] | None = None
@@ -73,9 +79,54 @@ class Build:
         """Make `compiled`, a `jax.stages.Compiled`."""
         self.compiled = self.lowered.compile()
 
+    def keep_program(self) -> None:
+        """Let go of everything but the program: nothing else may answer the next build."""
+        if self.lowered is not None:
+            self.module = _text(self.lowered.compiler_ir())
+        self.serialise()
+        self.traced = self.lowered = None
+
+    def serialise(self) -> None:
+        """Make `serialised`, unless that was tried before.
+
+        XLA has no bytes of a program that sorts once it has been called (jax 0.10 to 0.12).
+        """
+        if self.serialised is None:
+            try:
+                self.serialised = jax_names.serialised(self.compiled.runtime_executable())
+            except Exception:  # of XLA: there are programs that it cannot serialise
+                self.serialised = b""
+
+    @contextmanager
+    def remembered(self) -> Iterator[list[str]]:
+        """Answer with the program where JAX would have XLA compile its module once more.
+
+        JAX does at the first call of a function that it was made to forget, as
+        `jax.clear_caches()` before the next case does. Yields the names of the modules that were
+        answered so.
+        """
+        answered: list[str] = []
+
+        def way(compile_module: Callable[..., Any]) -> Callable[..., Any]:
+            def answer(client: Any, module: Any, *others: Any, **named: Any) -> Any:
+                if not self.module or _text(module) != self.module:
+                    return compile_module(client, module, *others, **named)
+                answered.append(str(module.operation.attributes["sym_name"]))
+                return self.compiled.runtime_executable()
+
+            return answer
+
+        with jax_names.compiling_through(way):
+            yield answered
+
     def forget(self) -> None:
         """Let go of what was built: nothing of it may answer the next build."""
-        self.traced = self.lowered = self.compiled = None
+        self.traced = self.lowered = self.compiled = self.serialised = None
+
+
+def _text(module: Any) -> str:
+    """Return the text of an MLIR module without the places in source files."""
+    return str(module.operation.get_asm(enable_debug_info=False))
 
 
 class LoadedBuild(Build):

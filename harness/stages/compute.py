@@ -1,37 +1,171 @@
-"""`compute`."""
+"""`compute`: a program's own work, on one thread, in the process that also runs it as users do.
 
-from harness.stages.blocks import BLOCKS, time_blocks
-from harness.stages.stage import Stage, Step
+A second client of the CPU is made there while `NPROC` is 1, which XLA reads when it counts the
+threads of a client. It computes a call where it is made, and the program of the first client is
+loaded into it: nothing is compiled again.
+"""
 
-STEPS: tuple[Step, ...] = ("build", "compile", "compute")
-"""The steps of a visit: the program is built anew each time, so it also gives the CPU time of
-`trace`, `lower` and `compile`, with one thread that generates code."""
+from __future__ import annotations
 
-VISITS = 3
-"""Visits to a case in one process, each with about 20 ms of calls."""
+import functools
+import os
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-LONG_S = 5.0
-"""A case whose compile takes longer is visited once in a process."""
+import numpy as np
+
+from harness.stages.blocks import Calls, time_blocks
+from harness.stages.stage import Stage
+from harness.watch import jax_names
+
+if TYPE_CHECKING:
+    from harness.records.schema import StageSamples
+    from harness.stages.build import Build
+    from harness.stages.prepared import Prepared
+
+ROUNDS = 3
+"""Rounds over the cases of a process, at the least: what slows the machine for a while should not
+meet all calls of a case."""
+
+ROUND_S = 0.010
+"""How long a round runs a program, in seconds; a longer call runs once."""
 
 UNDISTURBED = 0.9
-"""CPU time over wall time of a visit below which somebody else had the processor."""
+"""CPU time over wall time of a round below which somebody else had the processor."""
 
-PROTOCOL = f"{VISITS} visits x a build and least calls of {BLOCKS} blocks"
 
-ONLY_ON_A_CPU = (
-    "compute is measured on a CPU, on one thread; on a GPU it would be the device's own time of a "
-    "call, which is not measured yet"
-)
+class Unable(StrEnum):
+    """Why a program is not computed on one thread."""
+
+    NOT_A_CPU = "not_a_cpu"
+    NO_CLIENT = "no_second_client"
+    SEVERAL_DEVICES = "several_devices"
+    CALLS_BACK = "calls_back"
+    NOT_LOADED = "not_loaded"
+    OTHER_ARGUMENTS = "other_arguments"
+
+
+WHY: Mapping[str, str] = {
+    Unable.NOT_A_CPU: "compute is measured on a CPU, on one thread",
+    Unable.NO_CLIENT: "this JAX makes no second client of the CPU",
+    Unable.SEVERAL_DEVICES: "the program runs on several devices",
+    Unable.CALLS_BACK: "the program calls Python back, or has its calls in an order",
+    Unable.NOT_LOADED: "XLA does not serialise the program",
+    Unable.OTHER_ARGUMENTS: "the program takes other arguments than the function",
+}
+
+
+def reason(samples: StageSamples) -> str:
+    """Return why a stage has no samples, or what they stand for; empty where nothing is said."""
+    return samples.reason or WHY.get(samples.unable, samples.unable)
+
+
+class NotComputed(Exception):
+    """A program is not computed on one thread; it has the code as `why`."""
+
+    def __init__(self, why: Unable) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@functools.cache
+def client() -> Any:
+    """Return this process's second client of the CPU, with one thread; None where it has none."""
+    before = os.environ.get("NPROC")
+    os.environ["NPROC"] = "1"
+    try:
+        return jax_names.inline_cpu_client()
+    except Exception:  # whatever it is in a release of JAX that makes clients another way
+        return None
+    finally:
+        del os.environ["NPROC"]
+        if before is not None:
+            os.environ["NPROC"] = before
+
+
+def inline_calls(build: Build, prepared: Prepared) -> Calls:
+    """Return the calls of a program that was built, computed on one thread where they are made.
+
+    Raises:
+        NotComputed: it cannot be.
+    """
+    import jax
+
+    program = build.compiled.runtime_executable()
+    devices = program.local_devices()
+    if devices[0].platform != "cpu":
+        raise NotComputed(Unable.NOT_A_CPU)
+    if len(devices) > 1:
+        raise NotComputed(Unable.SEVERAL_DEVICES)
+    if jax_names.has_effects(build.compiled):
+        raise NotComputed(Unable.CALLS_BACK)
+    if (own := client()) is None:
+        raise NotComputed(Unable.NO_CLIENT)
+    host = _host_arrays(build, prepared)
+    (device,) = own.local_devices()
+
+    def fresh(one: Any) -> Any:
+        return jax.device_put(one, device, may_alias=False)
+
+    build.serialise()
+    try:
+        loaded = jax_names.load_into(own, build.serialised or b"")
+        loaded.execute_sharded(list(map(fresh, host)))  # what is missing shows at a call
+    except Exception as error:  # of XLA: it may have no bytes of the program, or not all
+        raise NotComputed(Unable.NOT_LOADED) from error
+    infos = jax.tree_util.tree_leaves(build.compiled.args_info)
+    told = jax_names.parameters(build.compiled, [one.donated for one in infos])
+    donated = [one is True for one in told]
+
+    def supply() -> Iterator[tuple[Any, ...]]:
+        held = [fresh(one) for one in host]
+        if not any(donated):
+            while True:
+                yield (held,)
+        while True:
+            each = zip(held, host, donated, strict=True)
+            yield ([fresh(other) if given else one for one, other, given in each],)
+
+    given = sum(one.nbytes for one, is_given in zip(host, donated, strict=True) if is_given)
+    return Calls(
+        loaded.execute_sharded,
+        supply(),
+        ready=lambda result: result,  # it is there when the call returns
+        donated_bytes=given if any(donated) else None,
+    )
+
+
+def _host_arrays(build: Build, prepared: Prepared) -> list[Any]:
+    """Return what the program takes, as NumPy arrays."""
+    import jax
+
+    expected = jax.tree_util.tree_leaves(build.compiled.in_avals)
+    leaves = jax.tree_util.tree_leaves(prepared.data(build.compiled))
+    if len(leaves) != len(expected):  # static ones are among them
+        leaves = [one for one in leaves if hasattr(one, "shape")]
+    shapes, wanted = ([getattr(one, "shape", ()) for one in of] for of in (leaves, expected))
+    if shapes != wanted:  # a library took its arguments apart in another order
+        raise NotComputed(Unable.OTHER_ARGUMENTS)
+
+    def plain(leaf: Any, aval: Any) -> Any:
+        if jax.numpy.issubdtype(aval.dtype, jax.dtypes.extended):
+            return np.asarray(jax.random.key_data(leaf))
+        return np.asarray(leaf, aval.dtype)
+
+    arrays = list(map(plain, leaves, expected))
+    return [np.asarray(one) for one in jax_names.parameters(build.compiled, arrays)]
 
 
 STAGE = Stage(
     name="compute",
+    method=2,
     title="The program's own work: a call computed inline, on one thread.",
     step="compute",
     statistic=min,
     effect=0.03,
     colour="#F0E442",
-    take=lambda run: run.repeated("compute", time_blocks),
+    take=lambda run: run.repeated_inline("compute", time_blocks),
     asv={"off": "compute"},
     power={"default": 0.1, "thorough": 0.05},
 )

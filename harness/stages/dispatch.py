@@ -5,6 +5,7 @@ from harness.stages.stage import Stage
 
 STAGE = Stage(
     name="dispatch",
+    method=2,
     title="A call, until it returns.",
     step="run",
     statistic=min,

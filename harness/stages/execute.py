@@ -5,6 +5,7 @@ from harness.stages.stage import Stage
 
 STAGE = Stage(
     name="execute",
+    method=2,
     title="A call, until its result is there.",
     step="run",
     statistic=min,

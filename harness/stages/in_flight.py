@@ -52,6 +52,7 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
 
 STAGE = Stage(
     name="in_flight",
+    method=2,
     title="A call among many that are not waited for, but for the last.",
     step="run",
     effect=0.25,

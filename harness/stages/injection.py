@@ -17,13 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from harness.records.schema import digest
-from harness.stages import compute
-from harness.stages.registry import CASE_STAGES, OWN_PROGRAM, names
+from harness.stages.registry import CASE_STAGES
 
-STAGES = (*CASE_STAGES, *OWN_PROGRAM)
+STAGES = CASE_STAGES
 """The stages that can be lengthened."""
-
-_APART = names(*compute.STEPS)
 
 _TURNS = 20_000
 _ROUNDS = 15
@@ -50,16 +47,13 @@ class Injected(msgspec.Struct, frozen=True):
         effects = ", ".join(f"{stage} +{effect:g}" for stage, effect in self.effects.items())
         return f"{effects} of {digest(sorted(self.medians_ns.items()))[:8]}"
 
-    def extra_ns(self, workload: str, case: str, apart: str) -> dict[str, float]:
-        """Return the extra work for a case by stage, for the stages whose median is known.
-
-        `apart` is what its process takes alone, such as `compute`; empty for the other stages.
-        """
+    def extra_ns(self, workload: str, case: str) -> dict[str, float]:
+        """Return the extra work for a case by stage, for the stages whose median is known."""
         medians = self.medians_ns.get(name(workload, case), {})
         return {
             stage: effect * medians[stage]
             for stage, effect in self.effects.items()
-            if stage in medians and (stage in _APART if apart else stage not in OWN_PROGRAM)
+            if stage in medians
         }
 
 

@@ -18,6 +18,7 @@ from harness.records.schema import StageSamples
 from harness.stages import artefact, injection
 from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
 from harness.stages.build import Build, LoadedBuild
+from harness.stages.compute import ROUND_S, NotComputed, inline_calls
 from harness.stages.prepared import (
     Prepared,
     called,
@@ -32,7 +33,7 @@ from harness.stages.registry import STAGES, names
 from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import Scenario
-from harness.stages.stage import Stage, Step
+from harness.stages.stage import CALLS, Stage, Step
 from harness.watch import evidence
 from harness.watch.temporary import temporary_folder
 
@@ -111,6 +112,24 @@ class Pass:
         if self.scenario.artefact:
             assert self.folder is not None
             self.build = LoadedBuild(self.prepared, self.scenario, self.folder)
+        self.timed_ns = 0.0
+        """Time spent inside timed regions, refused samples included."""
+        self.called_ns = 0
+        """When the first call had its result, by the monotonic clock."""
+        self.entry_bytes = 0
+        """What the persistent cache wrote for the program."""
+        self._program = ""
+        """The name of the program, as JAX's events tell it."""
+        self._programs_ns = 0.0
+        self._cpu_ns: Sequence[float] = ()
+        """Of what was clocked last, until its samples are kept or refused."""
+        self._calls: dict[bool, tuple[Calls, Grouping]] = {}
+        """As users call it, and computed inline."""
+        self._call_problem = ""
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget the samples that were taken so far; what was built stays."""
         self.samples_ns: dict[str, Sequence[float]] = {}
         self.calls_ns: dict[str, Sequence[float]] = {}
         """Each call of a stage that was timed by itself."""
@@ -127,19 +146,8 @@ class Pass:
         self.refused: dict[str, str] = {}
         self.missing: dict[str, str] = {}
         """Why there is no sample of a stage, where that is no fault; or what else to know of it."""
-        self.timed_ns = 0.0
-        """Time spent inside timed regions, refused samples included."""
-        self.called_ns = 0
-        """When the first call had its result, by the monotonic clock."""
-        self.entry_bytes = 0
-        """What the persistent cache wrote for the program."""
-        self._program = ""
-        """The name of the program, as JAX's events tell it."""
-        self._programs_ns = 0.0
-        self._cpu_ns: Sequence[float] = ()
-        """Of what was clocked last, until its samples are kept or refused."""
-        self._calls: tuple[Calls, Grouping] | None = None
-        self._call_problem = ""
+        self.unable: dict[str, str] = {}
+        """The same as a code."""
 
     def take(self, stage: Stage) -> None:
         """Take a stage; what cannot be run here, or runs another program, has a reason instead."""
@@ -148,11 +156,11 @@ class Pass:
             self.refuse(stage.name, self.build.refused)
             return
         topology = self.prepared.topology
-        if stage.step in ("run", "compute"):
-            if topology is not None:
-                self.missing[stage.name] = topology.not_run
-                return
-            self._first_run()
+        if stage.step in CALLS and topology is not None:
+            self.missing[stage.name] = topology.not_run
+            return
+        if stage.step == "run":
+            self.make_ready()
             if self._call_problem:
                 self.refuse(stage.name, self._call_problem)
                 return
@@ -219,8 +227,29 @@ class Pass:
 
     def repeated(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
         """Time many calls of the program, and keep the samples if there is no event."""
-        assert self._calls is not None
-        calls, plan = self._calls
+        self._repeated(stage, measure, *self._calls[False])
+
+    def repeated_inline(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
+        """Time many calls of the program that are computed on one thread, in the same way."""
+        self.announce(stage)
+        if True not in self._calls:
+            try:
+                calls = inline_calls(self.build, self.prepared)
+            except NotComputed as error:
+                self.unable[stage] = error.why
+                return
+            executed = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
+            with gc_off():
+                self._calls[True] = calls, group(executed, min(self.effort_s, ROUND_S))
+        self._repeated(stage, measure, *self._calls[True])
+
+    def _repeated(
+        self,
+        stage: str,
+        measure: Callable[[Calls, Grouping], Timed],
+        calls: Calls,
+        plan: Grouping,
+    ) -> None:
         self.announce(stage)
         calls = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
         self.proof.take()
@@ -241,24 +270,26 @@ class Pass:
     def _lengthened(self, stage: str, call: Callable[..., Any]) -> Callable[..., Any]:
         return injection.lengthened(call, self.prepared.turns.get(stage, 0))
 
-    def _first_run(self) -> None:
+    def make_ready(self) -> None:
         """Call once, off the clock; it must run the very program that was built.
 
         What a call needs besides, to move its arguments or in a callback, is built in the first.
         """
-        if self._calls is not None or self._call_problem:
+        if False in self._calls or self._call_problem:
             return
         self.announce("execute")
+        self.build.serialise()
         prepared, call = self.prepared, self.call
         arguments = supply(prepared, self.build.compiled)
         self.proof.take()
         first = next(arguments)
         self.proof.take()  # fresh donated buffers are copies, which JAX compiles, once
         known = len(self.proof.compiled)
-        result = jax.block_until_ready(call(*first))  # it takes a slow path
+        with self.build.remembered() as answered:
+            result = jax.block_until_ready(call(*first))  # it takes a slow path
         problem = evidence.contradiction(self.proof.take(), {})
         others = self.proof.compiled[known:]
-        if others and self._program not in others:
+        if answered or (others and self._program not in others):
             result = jax.block_until_ready(call(*next(arguments)))
             problem = evidence.contradiction(self.proof.take(), {})
         if problem:
@@ -271,7 +302,23 @@ class Pass:
         calls = Calls(call, arguments, jax.block_until_ready, donated, *held)
         with gc_off():
             executed = dataclasses.replace(calls, call=self._lengthened("execute", call))
-            self._calls = calls, group(executed, self.effort_s)
+            self._calls[False] = calls, group(executed, self.effort_s)
+
+    def warm(self, seconds: float) -> None:
+        """Call for so long, off the clock, one call at the least."""
+        if self._call_problem:
+            return
+        calls, _ = self._calls[False]
+        end = _clock() + seconds * 1e9
+        while True:
+            calls.ready(calls.call(*next(calls.supply)))
+            if _clock() >= end:
+                return
+
+    def rest(self) -> None:
+        """Let go of large arguments, which other cases need the memory for."""
+        if not self.prepared.holds_data:
+            self._calls.clear()
 
     def first_call(self) -> Callable[[], object]:
         """Return the first call of the function in this process, to be timed."""
@@ -352,6 +399,8 @@ class Pass:
         """Add what this pass knows of a stage to its samples."""
         samples.samples_ns += [round(ns, 1) for ns in self.samples_ns.get(stage, ())]
         samples.number = self.number.get(stage, samples.number)
+        samples.method = STAGES[stage].method
+        samples.unable = self.unable.get(stage, samples.unable)
         if stage in self.programs:
             count, spent_ns = self.programs[stage]
             samples.programs.append(count)

@@ -105,9 +105,10 @@ class Prepared:
             self._data = data
         return data
 
-    def forget_data(self) -> None:
-        """Let go of the arrays; the next visit makes them anew."""
-        self._data = None
+    @property
+    def holds_data(self) -> bool:
+        """Whether the arrays stay in memory between rounds: small ones do."""
+        return self._data is not None
 
     def donated(self, compiled: Any) -> list[bool]:
         """Return for each leaf of the arguments whether its buffer is donated."""

@@ -58,7 +58,7 @@ STAGES: dict[str, Stage] = {
 
 _OTHER = Stage(name="other", title="A benchmark that is no stage of ours.", step="comparison")
 
-CASE: tuple[Step, ...] = ("build", "compile", "run")
+CASE: tuple[Step, ...] = ("build", "compile", "run", "compute")
 """The steps of a case without a persistent cache."""
 
 
@@ -119,11 +119,6 @@ the first call's time, warm / cold."""
 
 ALONE_STAGES = names("first_call", "start")
 """Stages whose every sample has a process of its own."""
-
-
-def taken_apart(stage: str) -> str:
-    """Return what a process takes that takes this stage apart from visits; "" where visits do."""
-    return stage if stage in OWN_PROGRAM else ALONE_STAGES[0] if stage in ALONE_STAGES else ""
 
 
 ALONE_METRICS = frozenset(

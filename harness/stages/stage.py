@@ -38,10 +38,13 @@ Step = Literal[
     "reference",
     "comparison",
 ]
-"""The part of a visit that takes a stage. A scenario names the steps that its visits have;
-`compute` has processes of its own, `first_call` and `start` one per sample; `process` is paid once
-a process, `reference` is the reference program's alone, and `comparison` is what only a side of a
-comparison takes."""
+"""The part of a process that takes a stage. A scenario names the steps that its processes have;
+`first_call` and `start` have a process for each sample; `process` is paid once a process,
+`reference` is the reference program's alone, and `comparison` is what only a side of a comparison
+takes."""
+
+CALLS: tuple[Step, ...] = ("run", "compute")
+"""The steps in which a program is called again and again."""
 
 Clock = Literal["wall", "cpu"]
 """Seconds as they pass, or those that the process computes, all of its threads together."""
@@ -60,6 +63,8 @@ class Stage:
     """
 
     name: str
+    method: int = 1
+    """Raised where its numbers mean something else: they are not compared with those before."""
     title: str
     """What it measures, in one short sentence: for tables, legends and the docs."""
     step: Step

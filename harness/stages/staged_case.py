@@ -10,8 +10,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from harness.declare.workload import Case, Workload
 from harness.program.facts import Facts, facts_of, read
 from harness.program.text import fingerprint
@@ -25,16 +23,16 @@ from harness.stages.prepared import Prepared, inputs_digest, prepare
 from harness.stages.registry import STAGES, names
 from harness.stages.scenarios.cache_state import switched_off
 from harness.stages.scenarios.registry import SCENARIOS
-from harness.stages.stage import Step
+from harness.stages.stage import CALLS, Step
 from harness.targets.topologies import Topology
 from harness.watch.evidence import Evidence
 
 
 @dataclass
 class StagedCase:
-    """A case whose stages are taken, pass by pass, by XLA in a scenario.
+    """A case whose stages are taken by XLA in a scenario: it is built pass by pass, then called.
 
-    Nothing is made before the first pass.
+    Nothing is made before the first pass. What the last one built stays until it has been called.
     """
 
     who = ""
@@ -69,17 +67,21 @@ class StagedCase:
         """Each call of all passes, by stage."""
         self.loop_ns: list[float] = []
         self.passes = 0
+        self.built: Pass | None = None
         self.fingerprint = ""
         self.facts: Facts | None = None
         self.entry_bytes = 0
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of a visit."""
+        """The steps whose stages are taken."""
+        if self.is_reference:  # it is not called: nothing is divided by what its calls take
+            return tuple(step for step in self.state.steps if step not in CALLS)
         return self.state.steps
 
     def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make pass `number`; return the nanoseconds inside timed regions."""
+        """Build the case in pass `number`; return the nanoseconds inside timed regions."""
+        self.built = None
         if self.prepared is None:
             announce("inputs")
             self.prepared = prepare(self.workload, self.case, self.topology)
@@ -97,7 +99,42 @@ class StagedCase:
                 taken = self._take(max(number, 1), announce)
         self._keep(taken)
         self.passes += 1
+        is_called = self.topology is None and set(CALLS) & set(self.steps)
+        if is_called and taken.build.compiled is not None:
+            taken.build.keep_program()
+            self.built = taken
+        else:
+            taken.build.forget()
         return timed_ns + taken.timed_ns
+
+    def make_ready(self, announce: Callable[[str], None]) -> float:
+        """Have the program ready to be called, as the last pass has built it."""
+        assert self.built is not None
+        self.built.announce = announce
+        self.built.make_ready()
+        return 0.0
+
+    def warm(self, seconds: float, announce: Callable[[str], None]) -> float:
+        """Call it for so long, off the clock."""
+        assert self.built is not None
+        announce("execute")
+        self.built.warm(seconds)
+        return 0.0
+
+    def call(self, step: Step, announce: Callable[[str], None]) -> float:
+        """Take a round of the stages of a step in which it is called; return as `visit` does."""
+        run = self.built
+        assert run is not None
+        run.begin()
+        run.announce, before_ns = announce, run.timed_ns
+        for stage in names(step):
+            run.take(STAGES[stage])
+            run.add_to(self.samples[stage], stage)
+            self.calls_ns.setdefault(stage, array("d")).extend(run.calls_ns.get(stage, ()))
+        if step == "compute":
+            self.samples["compute"].disturbed += run.share < compute.UNDISTURBED
+        run.rest()
+        return run.timed_ns - before_ns
 
     def inputs(self, announce: Callable[[str], None]) -> str | None:
         """Return a digest of the values that the program gets; None where nothing runs."""
@@ -128,14 +165,13 @@ class StagedCase:
             Path(self.folder) if self.folder else None,
             number=number,
             announce=announce,
-            steps=self.steps,
+            steps=tuple(s for s in self.steps if self.topology is not None or s not in CALLS),
             failed=self._keep,
         )
 
     def _keep(self, taken: Pass) -> None:
         if taken.build.compiled is not None:
             self._look_at_program(taken)
-        taken.build.forget()
         self._add(taken)
 
     def _look_at_program(self, taken: Pass) -> None:
@@ -157,19 +193,14 @@ class StagedCase:
         self.entry_bytes = max(self.entry_bytes, taken.entry_bytes)
         for stage, samples in self.samples.items():
             taken.add_to(samples, stage)
-        for stage, calls_ns in taken.calls_ns.items():
-            self.calls_ns.setdefault(stage, array("d")).extend(calls_ns)
 
     def stages(self) -> dict[str, StageSamples]:
         """Return the samples by stage; a stage that has none says why, where that is no fault."""
         for stage, samples in self.samples.items():
             if not samples.samples_ns and not samples.refused:
                 samples.reason = samples.reason or self.state.missing.get(stage, "")
-        on_a_cpu = self.topology is None and jax.default_backend() == "cpu"
-        if self.state.name == "off" and "run" in self.steps and not (self.is_reference or on_a_cpu):
-            self.samples["compute"] = StageSamples(reason=compute.ONLY_ON_A_CPU)
         for stage, calls_ns in self.calls_ns.items():
-            self.samples[stage].calls = Distribution.of(calls_ns)
+            self.samples[stage].calls = Distribution.of(calls_ns) if calls_ns else None
         loop = {"loop": StageSamples(list(self.loop_ns))} if self.is_reference else {}
         return {**self.samples, **loop}
 
@@ -180,33 +211,6 @@ class StagedCase:
             "facts": self.facts,
             "entry_bytes": self.entry_bytes,
         }
-
-
-@dataclass
-class ComputeCase(StagedCase):
-    """A case that is built anew in each visit, and then called for about 20 ms."""
-
-    @property
-    def steps(self) -> tuple[Step, ...]:
-        """The steps of a visit."""
-        return compute.STEPS
-
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make a visit; return the nanoseconds inside timed regions."""
-        self.loop_ns.append(reference.loop_ns())
-        timed_ns = super().visit(number, announce)
-        assert self.prepared is not None
-        # Other cases need the memory, and new buffers may lie better for the processor's caches.
-        self.prepared.forget_data()
-        return timed_ns + reference.LOOPS * self.loop_ns[-1]
-
-    def _add(self, taken: Pass) -> None:
-        super()._add(taken)
-        self.samples["compute"].disturbed += taken.share < compute.UNDISTURBED
-
-    def stages(self) -> dict[str, StageSamples]:
-        """Return the samples by stage."""
-        return self.samples
 
 
 @dataclass
@@ -239,6 +243,7 @@ class FirstCallCase(StagedCase):
             for name in self.samples if reason else ():
                 run.refuse(name, reason)
         self._add(run)
+        run.build.forget()
         self.loop_ns.append(reference.loop_ns())
         return run.timed_ns + reference.LOOPS * self.loop_ns[-1]
 

@@ -14,7 +14,7 @@ import importlib.metadata
 import inspect
 import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -396,6 +396,54 @@ def cost_analysis(hlo_module: Any) -> Any:
         return module("lib")._jax.hlo_module_cost_analysis(client, hlo_module)
     except (ImportError, AttributeError, RuntimeError):
         return None
+
+
+@contextlib.contextmanager
+def compiling_through(way: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Iterator[None]:
+    """Have every module that JAX gives to XLA meanwhile go through a function.
+
+    `way` gets the one of JAX, which takes the client, the module and more, and returns the other.
+    """
+    holder, name = module("compiler"), REQUESTS["backend_compile"].attribute
+    real = getattr(holder, name)
+    setattr(holder, name, way(real))
+    try:
+        yield
+    finally:
+        setattr(holder, name, real)
+
+
+def inline_cpu_client() -> Any:
+    """Return a new client of the CPU that computes a call before the call returns."""
+    return module("lib").xla_client.make_cpu_client(asynchronous=False)
+
+
+def serialised(executable: Any) -> bytes:
+    """Return an executable as bytes; raises where XLA has no such of it."""
+    return bytes(executable.serialize())
+
+
+def load_into(client: Any, stored: bytes) -> Any:
+    """Return a serialised executable of one device as a client has it that did not compile it."""
+    (device,) = client.local_devices()
+    devices = module("lib").xla_client.DeviceList((device,))
+    return client.deserialize_executable(stored, devices)
+
+
+def parameters(compiled: Any, leaves: Sequence[Any]) -> list[Any]:
+    """Return what XLA's program of a `jax.stages.Compiled` takes, of the leaves of a call.
+
+    Constants may come before them, and what the program does not use is left out.
+    """
+    kept = compiled._executable.unsafe_call.kept_var_idx
+    every = (*compiled._params.const_args, *leaves)
+    return [one for number, one in enumerate(every) if number in kept]
+
+
+def has_effects(compiled: Any) -> bool:
+    """Return whether a `jax.stages.Compiled` calls Python back, or has its calls in an order."""
+    call = compiled._executable.unsafe_call
+    return bool(call.has_host_callbacks or call.has_unordered_effects or call.ordered_effects)
 
 
 def cupti() -> Any:

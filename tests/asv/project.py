@@ -96,7 +96,6 @@ class Project:
         identity = {"NAME": "tester", "EMAIL": "tester@example.com"}
         return {
             **kept,
-            "HARNESS_COMPUTE": "0",
             "HARNESS_LOCKS": os.environ.get("HARNESS_LOCKS", ""),  # others may measure beside
             "PYTHONPATH": here,
             "ASV_PYTHONPATH": here,

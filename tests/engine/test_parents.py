@@ -95,7 +95,7 @@ def pipes():
 @pytest.mark.nightly
 def test_siblings_draw_other_numbers_and_leave_no_pipe_open(tmp_path):
     before = pipes()
-    outcome = sweep([Printing, Drawing], tmp_path, compute=True, first_calls=0)
+    outcome = sweep([Printing, Drawing], tmp_path, first_calls=0)
     one, other = of(outcome, "bad.Drawing")
     assert one.parent == other.parent != ""
     assert one.fingerprint != other.fingerprint

@@ -230,7 +230,7 @@ def test_an_unreadable_workload_module_fails_all_its_cases_with_the_reason(tmp_p
 
 @pytest.mark.nightly
 def test_the_inside_of_compiles_is_found_out_once_where_it_is_asked_for(tmp_path):
-    usual = {"compute": False, "first_calls": 0, "scenarios": ("off", "warm")}
+    usual = {"first_calls": 0, "scenarios": ("off", "warm")}
     before = sweep([Scale], tmp_path, **usual)
     assert {record.compile_times for record in before.records} == {None}
     asked = sweep([Scale], tmp_path, inside=True, **usual)

@@ -40,7 +40,7 @@ times_of = jax.jit(lambda x, times=1: x if times else 2 * x, static_argnums=1)
 NUMBER = 3
 '''
 
-FEW = {"HARNESS_COMPUTE": "0", "HARNESS_FIRST_CALLS": "0"}
+FEW = {"HARNESS_FIRST_CALLS": "0"}
 """Variables of a sweep that is only to show that it runs."""
 
 PREDICT = (

@@ -1,56 +1,109 @@
-"""`compute`: programs on one thread, in processes that hold the cases of many workloads."""
+"""`compute`: the program that runs is also computed on one thread, in the same process."""
 
-import shutil
+import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import harness
 from harness.asv.metrics import answers
-from harness.declare.workload import Case
-from harness.engine import apart_session, state
-from harness.engine.session import CaseRun
+from harness.declare.workload import Case, Workload, spec
 from harness.frame.load import everything
 from harness.frame.tables import stage_table
-from harness.records.schema import COMPUTE, FIRST_CALL
 from harness.stages import compute
+from harness.stages.compute import NotComputed, Unable, inline_calls
 from harness.stages.injection import Injected
-from harness.stages.staged_case import ComputeCase, StagedCase
+from harness.stages.passes import take_pass
+from harness.stages.prepared import prepare
+from harness.stages.staged_case import StagedCase
+from harness.watch import jax_names
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
-Inline = workload("inline", "Inline")
+
+SHORT_S = 0.0005
 
 ON_ONE_THREAD = """
 import os, resource
 import jax
-from harness.engine.staged_worker import one_thread
-with one_thread():
-    jax.devices()
-assert "NPROC" not in os.environ
-call = jax.jit(lambda x: jax.numpy.tanh(x @ x).sum(0) @ x)
+from harness.stages.compute import client
+from harness.watch import jax_names
 x = jax.numpy.ones((300, 300))
-call(x).block_until_ready()
+compiled = jax.jit(lambda x: jax.numpy.tanh(x @ x).sum(0) @ x).lower(x).compile()
+compiled(x).block_until_ready()
+own = client()
+assert "NPROC" not in os.environ
+stored = jax_names.serialised(compiled.runtime_executable())
+call = jax_names.load_into(own, stored).execute_sharded
+y = [jax.device_put(x, own.local_devices()[0])]
+call(y)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 for _ in range(200):
-    call(x).block_until_ready()
+    call(y)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before)
 """
 
 
+class Kinds(Workload):
+    """Arguments of every kind, one of which is donated and one of which is not used."""
+
+    targets = ("cpu",)
+    static = ("factor",)
+    donate = ("state",)
+    sweep = {"factor": [3]}
+
+    def inputs(self):
+        state = {"a": spec((4, 3)), "n": spec((5,), "int32")}
+        return state, spec((2,), "key"), spec((7,)), spec((3,), "bfloat16")
+
+    @staticmethod
+    def function(state, keys, unused, narrow, *, factor):
+        table = jnp.asarray(np.arange(12.0, dtype="float32").reshape(4, 3))
+        drawn = jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys).sum(0)
+        return {"a": factor * state["a"] + table + drawn, "n": state["n"] + 1}, narrow * 2
+
+
+class Sorts(Kinds):
+    """XLA does not serialise what sorts once it has been called."""
+
+    static = donate = ()
+    sweep = {}
+
+    def inputs(self):
+        return spec((16,))
+
+    @staticmethod
+    def function(x):
+        return jnp.take(jnp.sort(x), jnp.argmax(x))
+
+
+class Back(Workload):
+    """Calls Python back."""
+
+    targets = ("cpu",)
+
+    def inputs(self):
+        return spec((4,))
+
+    @staticmethod
+    def function(x):
+        return jax.pure_callback(lambda y: np.asarray(y) + 1, x, x)
+
+
+def built(of, proof):
+    prepared = prepare(of, Case({"factor": 3}) if of is Kinds else Case())
+    return take_pass(prepared, proof, effort_s=SHORT_S, steps=("build", "compile"))
+
+
 @pytest.fixture(scope="module")
-def both(tmp_path_factory):
-    """Two workloads, two processes each."""
+def swept(tmp_path_factory):
+    """Two cases, two processes, three rounds of calls in each."""
     results = tmp_path_factory.mktemp("compute")
-    return results, sweep([Scale, Inline], results, "2x1", compute=True)
-
-
-def apart(outcome):
-    return [one for one in outcome.records if one.protocol.startswith(COMPUTE)]
+    return results, sweep([Scale], results, "2x1")
 
 
 @pytest.mark.nightly
@@ -59,153 +112,99 @@ def test_a_call_on_one_thread_waits_for_no_other():
     assert int(done.stdout) < 20
 
 
-def test_all_workloads_share_a_process_and_each_record_is_of_its_own_protocol(both):
-    _, outcome = both
-    good = [one for one in apart(outcome) if one.status == "ok"]
-    assert len(good) == 2 * 3
-    processes = {(one.replicate[-2:], one.process) for one in good}
-    assert len(processes) == len(dict(processes)) == 2, "one for each number, of all workloads"
+def test_the_program_that_runs_is_the_one_that_is_computed(proof):
+    run = built(Kinds, proof)
+    calls = inline_calls(run.build, run.prepared)
+    arguments = next(calls.supply)
+    given = [np.array(one) for one in arguments[0]]  # a view of it would keep it from being given
+    result = calls.call(*arguments).disassemble_into_single_device_arrays()
+    assert all(one.is_ready() for of_device in result for one in of_device)
+    data = run.prepared.data(run.build.compiled)
+    expected = run.build.compiled(*jax.tree_util.tree_map(lambda leaf: leaf.copy(), data))
+    for (one,), other in zip(result, jax.tree_util.tree_leaves(expected), strict=True):
+        assert (one.dtype, np.asarray(one).tolist()) == (other.dtype, np.asarray(other).tolist())
+    assert sum(one.is_deleted() for one in arguments[0]) == 2, "what is donated is given away"
+    again = next(calls.supply)
+    assert [np.asarray(one).tolist() for one in again[0]] == [one.tolist() for one in given]
+    assert calls.donated_bytes == 4 * 3 * 4 + 5 * 4
+
+
+def test_it_is_a_stage_of_a_pass_like_the_others_and_builds_nothing(proof):
+    run = built(Kinds, proof)
+    run.prepared.data(run.build.compiled)  # keys are made by programs
+    compiled = len(proof.compiled)
+    run.take(compute.STAGE)
+    assert len(proof.compiled) == compiled
+    assert run.refused == {}
+    assert len(run.samples_ns["compute"]) == len(run.cpu_ns["compute"])
+    assert min(run.samples_ns["compute"]) > 0
+
+
+def test_what_sorts_is_computed_though_it_has_been_called(proof):
+    run = built(Sorts, proof)
+    run.make_ready()
+    run.take(compute.STAGE)
+    assert run.unable == {}
+    assert run.samples_ns["compute"]
+
+
+def test_what_cannot_be_computed_so_has_a_code(proof, monkeypatch):
+    with pytest.raises(NotComputed) as back:
+        inline_calls(built(Back, proof).build, prepare(Back, Case()))
+    assert back.value.why == Unable.CALLS_BACK
+
+    def none():
+        raise RuntimeError("this release has none")
+
+    compute.client.cache_clear()
+    monkeypatch.setattr(jax_names, "inline_cpu_client", none)
+    try:
+        case = StagedCase(Scale, Case({"size": 8}), proof)
+        case.visit(0, lambda stage: None)
+        case.call("compute", lambda stage: None)
+        taken = case.stages()["compute"]
+        assert (taken.unable, taken.samples_ns) == ("no_second_client", [])
+        assert compute.reason(taken) == "this JAX makes no second client of the CPU"
+        assert "NPROC" not in os.environ
+    finally:
+        compute.client.cache_clear()
+    assert {*compute.WHY} == {*Unable}
+
+
+def test_every_process_has_it_beside_the_other_stages(swept):
+    results, outcome = swept
+    good = [one for one in outcome.records if one.workload == "small.Scale"]
+    assert len(good) == 2 * 2
     for one in good:
-        stage = one.stages["compute"]
-        visits = compute.VISITS + min(stage.disturbed, 1)
-        assert visits >= len(stage.samples_ns) / 4 >= compute.VISITS
-        assert len(stage.cpu_ns) == len(stage.samples_ns)
-        assert list(one.stages) == ["trace", "lower", "compile", "compute"]
-        assert len(one.stages["compile"].cpu_ns) == len(stage.samples_ns) / 4, "built anew"
-        assert one.reference_ns["loop"] > 0
-        assert one.fingerprint
-        assert one.facts.hlo_instructions > 0
-    usual = [one for one in outcome.records if not one.protocol.startswith(COMPUTE)]
-    assert not {one.key for one in usual} & {one.key for one in good}
-    assert not {one.process for one in usual} & {one.process for one in good}
-    assert {bytes(one.environment) for one in usual} == {bytes(one.environment) for one in good}
-
-
-def test_a_case_that_kills_the_process_or_raises_costs_only_itself(both):
-    _, outcome = both
-    troubled = {
-        (one.axes["trouble"], one.replicate[-2:]): (one.status, one.reason)
-        for one in apart(outcome)
-        if one.workload == "inline.Inline"
-    }
-    for number in ("#0", "#1"):
-        assert troubled["none", number][0] == "ok"
-        status, reason = troubled["raise", number]
-        assert (status, "not inline" in reason) == ("failed", True)
-        status, reason = troubled["kill", number]
-        assert (status, "SIGKILL" in reason) == ("failed", True)
-    told = {(bytes(one.environment), *one.contained) for one in apart(outcome)}
-    assert len(told) == 1, "also of what was killed"
-
-
-def test_a_record_stands_for_the_code_of_its_own_workload(both):
-    _, outcome = both
-    files = {
-        one.workload: [name for name in one.code if name.endswith((".inline", "inline.py"))]
-        for one in apart(outcome)
-        if one.status == "ok"
-    }
-    assert not files["small.Scale"]
-    assert files["inline.Inline"]
-
-
-def test_it_stands_beside_the_other_stages_everywhere(both):
-    results, outcome = both
+        stages = one.stages
+        rounds = compute.ROUNDS + min(stages["compute"].disturbed, 1)
+        assert len(stages["compute"].samples_ns) == 4 * rounds
+        assert len(stages["execute"].samples_ns) == 4
+        assert len(stages["compile"].samples_ns) == 1
+        assert {name: stage.method for name, stage in stages.items()} == {
+            **{"trace": 1, "lower": 1, "compile": 1},
+            **{"dispatch": 2, "execute": 2, "compute": 2, "in_flight": 2},
+        }
     table = stage_table(everything(results))
     columns = list(table.columns)
     assert columns.index("compute") == columns.index("execute") + 1
-    scale = table[table["workload"] == "small.Scale"]
-    assert len(scale) == 2
-    assert (scale["compute"].str.contains("s")).all()
+    assert (table["compute"].str.contains("s")).all()
     cases = answers(Scale, outcome.records)["cases"]
     assert all(len(case["compute"]["samples"]) == 2 for case in cases.values())
     facts = harness.program_facts(results)
-    assert not facts.duplicated(["workload", "size", "trouble", "fact", "kind"]).any()
-    rows = everything(results, where={"stage": "compute", "workload": "small.Scale"})
-    one, other = rows["processes"]
-    assert one == other
-    assert len(set(one)) == 2
-
-
-@pytest.mark.parametrize("size", [8, 16])
-def test_cpu_times_of_a_build_are_those_of_the_process_of_many_workloads(both, size):
-    results, outcome = both
-    frame = everything(results)
-    own = (frame["workload"] == "small.Scale") & (frame["size"] == size)
-    rows = frame[own].set_index("stage")
-    taken = {one.process: one for one in apart(outcome) if one.axes.get("size") == size}
-    assert rows.index.is_unique
-    for stage in ("trace", "lower", "compile"):
-        row = rows.loc[stage]
-        assert row["cpu_processes"] == rows.loc["compute", "processes"] != row["processes"]
-        visits = [np.array(taken[name].stages[stage].cpu_ns) for name in row["cpu_processes"]]
-        assert all(map(len, visits))
-        least = np.log([one.min() for one in visits])
-        mean = [np.log(one).mean() for one in visits]
-        expected = (least + mean) / 2 if stage == "compile" else least
-        assert row["cpu_samples"] == pytest.approx(np.exp(expected) / 1e9)
-    assert rows.loc["execute", "cpu_processes"] == rows.loc["execute", "processes"]
+    assert not facts.duplicated(["workload", "size", "fact", "kind"]).any()
 
 
 @pytest.mark.nightly
-def test_a_second_run_measures_only_what_is_not_there(both):
-    results, _ = both
-    again = sweep([Scale], results, "3x1", compute=True)
-    assert again.reused == 2 * 2 * 2
-    assert again.measured == 2 * 2
-    assert {one.replicate[-2:] for one in apart(again)} == {"#0", "#1", "#2"}
-
-
-@pytest.mark.nightly
-def test_a_case_that_takes_long_apart_gets_fewer_processes(tmp_path, monkeypatch):
-    monkeypatch.setattr(state, "APART_S", 0.001)
-    outcome = sweep([Scale], tmp_path, "2x1", compute=True, first_calls=3)
-    for protocol in (COMPUTE, FIRST_CALL):
-        own = [one for one in outcome.records if one.protocol.startswith(protocol)]
-        assert [one.replicate[-2:] for one in own] == ["#0", "#0"]
-
-
-@pytest.mark.parametrize(("long_s", "visits"), [(1e-9, 1), (5.0, compute.VISITS)])
-def test_a_case_that_compiles_long_is_visited_once_in_a_process(monkeypatch, proof, long_s, visits):
-    monkeypatch.setattr(apart_session, "LONG_S", long_s)
-    monkeypatch.setattr(compute, "UNDISTURBED", 0)
-    session = SimpleNamespace(timed_ns=0.0, current=SimpleNamespace(write=lambda visit: None))
-    session.finish = lambda run: None
-    case = ComputeCase(Scale, Case({"size": 8}, "forward", "cpu"), proof)
-    run = CaseRun(session, None, case)
-    apart_session._visit({"one": run}, seed=1)
-    assert run.passes == len(case.samples["compile"].samples_ns) == visits
-
-
-@pytest.mark.nightly
-def test_extra_work_is_put_into_its_calls_and_marked(both, tmp_path):
-    shutil.copytree(both[0], tmp_path, dirs_exist_ok=True)
+def test_extra_work_is_put_into_its_calls_and_marked(tmp_path):
     cases = [Case({"size": size}, "forward", "cpu").id for size in (8, 16)]
     medians = {f"small.Scale {case}": {"compute": 1e5} for case in cases}
-    medians[f"small.Scale {cases[0]}"]["compile"] = 20e6
     slow = Injected({"compute": 1.0, "compile": 9.0}, medians)
-    asked = {"compute": True, "injected": slow}
-    lengthy = sweep([Scale], tmp_path, "1x1", **asked)
-    usual, longer = (
-        {
-            (r.axes["size"], next(s for s in ("compute", "execute") if s in r.stages)): r
-            for r in outcome.records
-            if r.workload == "small.Scale" and r.replicate.endswith("#0")
-        }
-        for outcome in (both[1], lengthy)
-    )
-    assert len(usual) == len(longer) == 4
-    for of, one in usual.items():
-        assert longer[of].protocol == f"{one.protocol} with {slow.mark}"
-        # No median of its compile is known: that is left alone.
-        assert (longer[of].fingerprint == one.fingerprint) == (of == (16, "execute"))
-    assert not {r.key for r in both[1].records} & {r.key for r in lengthy.records}
-    again = sweep([Scale], tmp_path, "1x1", **asked)
+    usual = sweep([Scale], tmp_path, "1x1")
+    lengthy = sweep([Scale], tmp_path, "1x1", injected=slow)
+    assert not {r.key for r in usual.records} & {r.key for r in lengthy.records}
+    for one in (r for r in lengthy.records if r.workload == "small.Scale"):
+        assert one.protocol.endswith(f" with {slow.mark}")
+        assert min(one.stages["compute"].samples_ns) > 5e4
+    again = sweep([Scale], tmp_path, "1x1", injected=slow)
     assert (lengthy.reused, again.measured, again.reused) == (0, 0, lengthy.measured)
-
-
-def test_what_is_no_cpu_says_why_it_has_none(proof, monkeypatch):
-    case = StagedCase(Scale, Case({"size": 8}), proof)
-    assert "compute" not in case.stages()
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert case.stages()["compute"].reason == compute.ONLY_ON_A_CPU

@@ -46,7 +46,7 @@ def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
     found = {(r.scenario, r.axes["size"], r.replicate[-2:]) for r in calls(outcome)}
     assert found == {(s, 8, k) for s in SCENARIOS for k in ("#0", "#1")}
     assert {r.status for r in calls(outcome)} == {"ok"}
-    own = [job for job in jobs if job.apart]
+    own = [job for job in jobs if job.first_call]
     assert all(len(job.cases) == 1 for job in own)
     # `default` needs another process that fills its directory, `warm` has that of `cold`.
     assert len(own) == len(calls(outcome)) + 2
@@ -54,14 +54,14 @@ def test_a_first_call_has_a_process_of_its_own_in_every_scenario(everywhere):
 
 def test_the_scenarios_of_a_case_follow_each_other_and_cold_fills_what_warm_reads(everywhere):
     _, jobs = everywhere
-    own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.apart]
+    own = [(job.process, job.cases[0].index, job.scenario) for job in jobs if job.first_call]
     turns = [own[start : start + 5] for start in range(0, len(own), 5)]
     assert len({turn[:2] for turn in own}) == len(turns) == 2
     for turn in turns:
         assert len({each[:2] for each in turn}) == 1
         order = [scenario for *_, scenario in turn]
         assert order.index("warm") == order.index("cold") + 1
-    folders = {job.scenario: job.cache_folder for job in jobs if job.apart}
+    folders = {job.scenario: job.cache_folder for job in jobs if job.first_call}
     assert folders["cold"] == folders["warm"] != folders["default"]
 
 
@@ -154,7 +154,7 @@ def test_a_warm_first_call_that_the_cache_did_not_answer_is_refused(tmp_path, mo
 
     def tamper(process):
         job = process.job
-        if job.apart and job.scenario == "warm":
+        if job.first_call and job.scenario == "warm":
             (file,) = Path(job.cache_folder).glob("jit_function-*-cache")
             kept.append(file.read_bytes())
             if len(kept) == 1:

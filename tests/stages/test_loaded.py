@@ -90,7 +90,7 @@ def test_what_is_exported_is_traced_lowered_and_compiled_and_an_executable_is_on
 
 def test_another_process_makes_what_is_loaded_with_the_cache_off(plain):
     outcome, jobs = plain
-    own = [(job.scenario, job.apart, job.fills) for job in jobs if job.scenario in BOTH]
+    own = [(job.scenario, job.first_call, job.fills) for job in jobs if job.scenario in BOTH]
     for scenario in BOTH:
         turns = [fills for name, _, fills in own if name == scenario]
         assert turns == [True, False] * 2

@@ -150,7 +150,7 @@ def test_the_time_of_a_step_and_its_cpu_time_are_of_clocks_of_their_own(proof, m
     monkeypatch.setattr(passes, "_clock", ticks.__next__)
     monkeypatch.setattr(passes, "cpu_time_ns", cpu_ticks.__next__)
     taken = take(Plain, proof)
-    assert tuple(taken.cpu_ns) == (*CASE_STAGES[:3], "execute")
+    assert tuple(taken.cpu_ns) == (*CASE_STAGES[:3], "execute", "compute")
     for stage in CASE_STAGES[:3]:
         assert (taken.samples_ns[stage], taken.cpu_ns[stage]) == ([7], [5])
 
@@ -164,9 +164,10 @@ def test_stages_are_announced_in_order_and_before_they_begin(proof):
         counted.append(proof.take())
 
     taken = take(Plain, proof, announce=announce)
-    assert said == ["trace", "lower", "compile", "execute", "dispatch", "execute", "in_flight"]
+    built, called = ["trace", "lower", "compile"], ["execute", "dispatch", "execute"]
+    assert said == [*built, *called, "compute", "compute", "in_flight"]
     # What comes before a stage has been judged and taken: nothing of the next one is there yet.
-    assert counted == [{}] * 7
+    assert counted == [{}] * 9
     assert taken.refused == {}
 
 
@@ -193,7 +194,7 @@ def test_the_collector_is_off_inside_the_clock_and_on_again_afterwards(proof, mo
         jax.monitoring.unregister_event_duration_listener(on_event)
     assert len(inside) > 3 + blocks.DISPATCHES
     assert not any(inside)
-    assert outside == [True] * 7
+    assert outside == [True] * 9
     assert gc.isenabled()
 
 
@@ -303,7 +304,7 @@ def test_a_program_from_the_persistent_cache_is_not_called_cold(proof, persisten
 def test_a_call_that_compiles_again_is_refused(proof):
     weak = jax.ShapeDtypeStruct((), "float32", weak_type=True)  # and the data are not
     taken = take(made(lambda x: x + 1, lambda self: weak), proof)
-    assert tuple(taken.samples_ns) == CASE_STAGES[:3]
+    assert tuple(taken.samples_ns) == (*CASE_STAGES[:3], "compute")
     assert set(taken.refused) == {"dispatch", "execute", "in_flight"}
     assert taken.refused["execute"].startswith(
         "the call did not run the program that was compiled: events show 1 compile"
@@ -449,6 +450,7 @@ for workload, transform in [(Both, "sharded"), (Both, "pmap"), (Scalar, "sharded
     found[f"{workload.__name__} {transform}"] = {
         "stages": [list(taken.samples_ns) for taken in passes],
         "missing": [taken.missing for taken in passes],
+        "unable": [taken.unable for taken in passes],
         "refused": [taken.refused for taken in passes],
         "shapes": [leaf.shape for leaf in prepared.abstract],
         "shard": [leaf.sharding.shard_shape(leaf.shape) for leaf in data],
@@ -493,9 +495,9 @@ def test_arguments_that_are_moved_or_on_another_device_are_measured(several):
 @pytest.mark.parametrize(
     ("case", "stages", "places"),
     [
-        ("Both sharded", CASE_STAGES[:-1], {"shard": [[2, 6], [2], [2]]}),
-        ("Scalar sharded", CASE_STAGES[:-1], {"shard": [[4], [], [1]]}),  # a scalar is replicated
-        ("Both pmap", CASE_STAGES[1:-1], {"shapes": [[2, 4, 6], [2, 4], [2, 4]]}),
+        ("Both sharded", CASE_STAGES[:-2], {"shard": [[2, 6], [2], [2]]}),
+        ("Scalar sharded", CASE_STAGES[:-2], {"shard": [[4], [], [1]]}),  # a scalar is replicated
+        ("Both pmap", CASE_STAGES[1:-2], {"shapes": [[2, 4, 6], [2, 4], [2, 4]]}),
     ],
 )
 def test_what_is_on_several_devices_has_its_stages_shares_its_inputs_and_donates(
@@ -505,6 +507,7 @@ def test_what_is_on_several_devices_has_its_stages_shares_its_inputs_and_donates
     assert found["refused"] == [{}, {}]
     assert found["stages"] == [list(stages)] * 2
     assert [missing["in_flight"] for missing in found["missing"]] == [in_flight.TOGETHER] * 2
+    assert found["unable"] == [{"compute": "several_devices"}] * 2
     assert found["devices"] == [2, 2, 2]
     assert places.items() <= found.items()
     assert found["donates"]

@@ -20,11 +20,11 @@ from harness.engine.outcome import Outcome, Progress, warn
 from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
-from harness.records.schema import Record, apart, case_of, digest
+from harness.records.schema import Record, case_of, digest
 from harness.records.store import machine_folder
 from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
-from harness.stages.registry import OWN_PROGRAM, STAGES, stage_of, values_ns
+from harness.stages.registry import STAGES, stage_of, values_ns
 from harness.verdicts.error_rates import FOLDER
 
 SCENARIO = "off"
@@ -174,20 +174,18 @@ def measure(
 def medians_ns(records: Sequence[Record]) -> dict[str, dict[str, float]]:
     """Return the median over processes of every case, by stage: what an injection is sized by.
 
-    CPU time of the processes that take `compute`, for the stages of which verdicts rest on it.
+    CPU time, for the stages of which verdicts rest on it.
     """
-    taken: dict[tuple[str, str], dict[bool, list[float]]] = {}
+    taken: dict[str, dict[str, list[float]]] = {}
     for record in records:
         if record.workload in INSTRUMENTS:
             continue
-        own = apart(record.protocol) in OWN_PROGRAM
+        values = taken.setdefault(name(record.workload, case_of(record).id), {})
         for stage, ns in values_ns(record.stages).items():
             cpu_ns = record.stages[stage].cpu_ns if STAGES[stage].clock == "cpu" else []
-            row = name(record.workload, case_of(record).id), stage
-            values = taken.setdefault(row, {}).setdefault(own, [])
-            values.append(stage_of(stage).cpu_statistic(cpu_ns) if own and cpu_ns else ns)
-    found: dict[str, dict[str, float]] = {}
-    for (case, stage), values_by in taken.items():
-        median = statistics.median(values_by.get(True) or values_by[False])
-        found.setdefault(case, {})[stage] = median
-    return found
+            value = stage_of(stage).cpu_statistic(cpu_ns) if cpu_ns else ns
+            values.setdefault(stage, []).append(value)
+    return {
+        case: {stage: statistics.median(values) for stage, values in of_case.items()}
+        for case, of_case in taken.items()
+    }

@@ -108,7 +108,6 @@ def interrupted_at(message_number, told):
 
 
 def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project, monkeypatch):
-    monkeypatch.setenv("HARNESS_COMPUTE", "1")
     told, arms, results = [], ("HEAD~1", f"HEAD,{UNHEARD}"), project / "results"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
