@@ -146,6 +146,11 @@ SCHEMA = (
         "what each process did, such as `2 passes x least calls of 4 blocks`; rows of unlike "
         "protocols are not compared",
     ),
+    Field(
+        *("method", NUMBER, ""),
+        "how the stage was taken, a number that rises where its times mean something else; rows of "
+        "unlike methods are not compared",
+    ),
     Field("dirty", TEXT, "", "a digest of uncommitted changes; empty for a clean tree"),
     Field("night", TEXT, "", "the night that it was measured in; empty outside of nights"),
     Field("environment", JSON, "", "versions, flags, device and host"),

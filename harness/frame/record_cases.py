@@ -239,7 +239,7 @@ class Collector:
             if samples:
                 by = reference.get(calibrated_by) or math.nan
                 numbers += elements(number, statistic(samples), by, taken)
-                numbers += waiting_ns(stage, taken), *load
+                numbers += waiting_ns(stage, taken), *load, taken.method
             if taken.refused or taken.reason or not samples:
                 remarks += ((number, taken.refused or {}, reason_of(taken)),)
         reason = "" if measured else sys.intern(record.reason)
@@ -250,9 +250,9 @@ class Collector:
         return ProcessValues(self._files, started_at, status, reason, *about, cpu_ns)
 
 
-WIDTH = 15
+WIDTH = 16
 """How many numbers one process gives for one stage: :func:`elements`, the nanoseconds that it
-waited, how many cores others used, and the load average."""
+waited, how many cores others used, the load average, and the method."""
 
 
 def waiting_ns(stage: str, taken: StageSamples) -> float:

@@ -58,6 +58,8 @@ def rows(found: Collector) -> pd.DataFrame:
     ids = np.union1d(row_of, np.fromiter(remarks, np.int64, len(remarks)))
     bare = np.setdiff1d(np.arange(len(cases)), ids // width)
     usual = np.sort(ranks[[found.stages[stage][0] for stage in CASE_STAGES]])
+    # Old processes that took `compute` alone: a case of which there is none has its row already.
+    bare = np.array([n for n in bare.tolist() if cases[n].apart not in OWN_PROGRAM], np.int64)
     taken_apart = np.array([bool(one.apart) for one in cases], bool)[bare]
     ids = np.union1d(ids, (bare[~taken_apart, None] * width + usual).ravel())
     own = [ranks[found.stages[cases[number].apart][0]] for number in bare[taken_apart]]
@@ -146,6 +148,7 @@ def _statistics(row_of: Array, flat: Array, process_of: Array, ids: Array) -> di
         "programs": flat[:, 8],
         "programs_s": flat[:, 9] / 1e9,
         "collected_s": flat[:, 10] / 1e9,
+        "method": flat[:, 15],
     }
     intervals = {"value": ("low", "high"), "p50": ("p50_low", "p50_high")}
     known, starts, counts = np.unique(row_of[order], return_index=True, return_counts=True)

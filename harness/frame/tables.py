@@ -55,7 +55,7 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=[stage for stage in empty if stage not in usual])
 
 
-_PARTS = names(*CASE, "compute", "load")
+_PARTS = names(*CASE, "load")
 """Stages that no other stage of a case is a part of."""
 
 

@@ -134,6 +134,14 @@ def _unlike(a: Row, b: Row, machines: bool) -> str:
             f"processes did different things: {protocols[0]} (effort {a['effort']}) and "
             f"{protocols[1]} (effort {b['effort']})"
         )
+    methods = {arm: row.get("method") or 1 for arm, row in (("A", a), ("B", b))}
+    known = {arm: number for arm, number in methods.items() if number == number}
+    if len(set(known.values())) > 1:
+        older = min(known, key=lambda arm: known[arm])
+        return (
+            f"{a['stage']} is taken in another way since {older}, by method {known['A']:g} and "
+            f"{known['B']:g}: check the commit of {older} out and measure it with `harness run`"
+        )
     if a["unit"] != b["unit"]:
         return f"the unit changed: {a['unit'] or 'none'}{ARROW}{b['unit'] or 'none'}"
     if b["unit"] != SECONDS:

@@ -217,6 +217,11 @@ def test_what_cannot_be_compared_says_why():
         (bad, bad, "A and B failed: ValueError: no"),
         (arm(), arm(version="2.bbbb"), "the workload or the method changed: 1.aaaa → 2.bbbb"),
         (arm(), arm(protocol="1 passes x 4 blocks"), "processes did different things: 3 passes"),
+        (
+            arm(),
+            arm().assign(method=2),
+            "compile is taken in another way since A, by method 1 and 2",
+        ),
         (arm(), arm().assign(n_processes=9), "B does not say which samples are of which process"),
     ]
     for value in (math.nan, 0.0, -1.0, math.inf):

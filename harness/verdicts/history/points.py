@@ -80,7 +80,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
     found = comparable_rows(frame).reset_index(drop=True)
-    for name in ("cpu_samples", "cpu_processes", "processes", "protocol"):
+    for name in ("cpu_samples", "cpu_processes", "processes", "protocol", "method"):
         if name not in found.columns:
             found[name] = None
     found = found.assign(origin=keys(found[ORIGIN], ORIGIN))
@@ -88,7 +88,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
     found["hardware"] = _hardware(found)
     for number, apart in (
         ("series", ["machine", *CASE, *axis_columns(frame), "lane"]),
-        ("protocol", ["version", "unit", "effort", "hardware", "protocol"]),
+        ("protocol", ["version", "unit", "effort", "hardware", "protocol", "method"]),
     ):
         found[number] = keys(found[apart], apart)
     # One point per origin: of two versions of a workload that one origin holds, both.

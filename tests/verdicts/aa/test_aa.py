@@ -105,7 +105,7 @@ def test_failed_cases_are_told(tmp_path):
         (["--effect", "compile"], "expected STAGE=EFFECT, such as compile=0.2"),
         (
             ["--effect", "import=0.2"],
-            "the stages are trace, lower, compile, dispatch, execute, in_flight",
+            "the stages are trace, lower, compile, dispatch, execute, compute, in_flight",
         ),
         (["--effect", "compile=-1"], "expected STAGE=EFFECT"),
         (["--name", "../x"], "is no name for a run"),
