@@ -21,7 +21,7 @@ from harness.asv.metrics import FACT_METRICS, METRICS, Answer, case_metrics, pro
 from harness.declare.check import check
 from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
 from harness.declare.workload import Case, Workload, WorkloadError, declaration_hooks, name_of
-from harness.stages.registry import ALONE, ALONE_METRICS
+from harness.stages.registry import ALONE, ALONE_METRICS, STAGES
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""
@@ -108,6 +108,9 @@ def _attach(
     workload: type[Workload], name: str, axes: dict[str, Any], shared: dict[str, Any]
 ) -> None:
     unit = METRICS[name].unit if name in METRICS else ""
+    stage = STAGES.get(METRICS[name].stage) if name in METRICS else None
+    mark = f"+{stage.method}" if stage and stage.method > 1 else ""
+    mark = ALONE if name in ALONE_METRICS else mark
     reader = _reader(name)
     reader.__dict__.update(
         shared,
@@ -115,7 +118,7 @@ def _attach(
         type="time" if unit == "seconds" else "track",
         # asv's own name, said outright: imported into another module, it is the same benchmark.
         benchmark_name=f"{name_of(workload)}.track_{name}",
-        version=shared["version"] + ALONE if name in ALONE_METRICS else shared["version"],
+        version=shared["version"] + mark,
         params=[list(values) for values in axes.values()],
         param_names=list(axes),
     )

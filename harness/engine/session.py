@@ -379,6 +379,8 @@ class PassSession(StagedSession):
         again = [key for key, case in cases.items() if case.samples["compute"].disturbed]
         for key in random.Random(seed).sample(again, len(again)):
             runs[key].take(next(numbers), functools.partial(cases[key].call, "compute"))
+        for case in cases.values():
+            case.built = None
 
     def finish(self, run: CaseRun) -> None:
         """Send the record of a case; with the reference program's, that of the process itself."""

@@ -207,6 +207,8 @@ def _benchmark_rows(
     if ours and name.rpartition(".track_")[2] in ALONE_METRICS:
         stage = stage if version.endswith(ALONE) else used(stage)
         version = version.removesuffix(ALONE)
+    base, _, number = version.partition("+")
+    version, method = (base, int(number)) if ours and number.isdecimal() else (version, 1)
     points = _points(name, cells.get("params"))
     names = _texts(about.get("param_names")) or []
     has_facts = ours and stage == FACTS
@@ -235,6 +237,7 @@ def _benchmark_rows(
             "started_at": to_moment(cells.get("started_at")),
             "workload": workload,
             "version": version,
+            "method": method,
             "stage": stage,
             "unit": _text(about.get("unit")) or unit,
             "backend": REFERENCE if ours else "",

@@ -285,7 +285,7 @@ class Pass:
         first = next(arguments)
         self.proof.take()  # fresh donated buffers are copies, which JAX compiles, once
         known = len(self.proof.compiled)
-        with self.build.remembered() as answered:
+        with gc_off(), self.build.remembered() as answered:
             result = jax.block_until_ready(call(*first))  # it takes a slow path
         problem = evidence.contradiction(self.proof.take(), {})
         others = self.proof.compiled[known:]
@@ -305,15 +305,13 @@ class Pass:
             self._calls[False] = calls, group(executed, self.effort_s)
 
     def warm(self, seconds: float) -> None:
-        """Call for so long, off the clock, one call at the least."""
+        """Call for so long, off the clock; not what takes longer."""
         if self._call_problem:
             return
-        calls, _ = self._calls[False]
+        calls, plan = self._calls[False]
         end = _clock() + seconds * 1e9
-        while True:
+        while _clock() + plan.once_ns < end:
             calls.ready(calls.call(*next(calls.supply)))
-            if _clock() >= end:
-                return
 
     def rest(self) -> None:
         """Let go of large arguments, which other cases need the memory for."""
