@@ -1,6 +1,7 @@
 """Run all small programs, and print what is found otherwise than expected, and the score.
 
-What is said of each is compared with sentences.txt, or with `--write` written to it.
+The causes of each, with their values and remedies, are compared with causes.txt, or with `--write`
+written to it.
 """
 
 from __future__ import annotations
@@ -14,57 +15,66 @@ from pathlib import Path
 import jax
 
 import harness
-from harness.output.profile_causes import sentence
-from harness.output.profile_remedies import remedy_text
 from tools.profile_causes import programs
 
-SENTENCES = Path(__file__).with_name("sentences.txt")
+CAUSES = Path(__file__).with_name("causes.txt")
 
 
 def main():
-    """Exit with 1 where a program was misjudged, or something else is said."""
+    """Exit with 1 where a program was misjudged, or a cause is another."""
     jax.config.update("jax_platforms", os.environ.get("JAX_PLATFORMS", "cpu"))
     jax.config.update("jax_num_cpu_devices", 2)
     jax.jit(lambda: 0)()  # what a process pays for its first program is in no profile
     right = builds = 0
     text = ""
     for small in programs.ALL:
-        found, others, sentences = result(small)
+        found, others, causes = result(small)
         right += (as_expected := small.builds == (*found, *others))
         builds += len(found)
-        text += "".join(f"{line}\n" for line in (small.name, *(f"  {one}" for one in sentences)))
+        text += "".join(f"{line}\n" for line in (small.name, *(f"  {one}" for one in causes)))
         if not as_expected:
             print(f"WRONG {small.name}: expected {small.builds}, found {found}, {others}")
     print(f"jax {jax.__version__}: {right} of {len(programs.ALL)} programs right, {builds} builds")
     # Without what another release or edit moves.
     text = re.sub(r"<[a-z_.]+\.([AB])>", r"<\1>", re.sub(r"\.py:\d+", ".py:LINE", text))
     if "--write" in sys.argv:
-        SENTENCES.write_text(text, encoding="utf-8")
-    before = SENTENCES.read_text(encoding="utf-8").splitlines()
+        CAUSES.write_text(text, encoding="utf-8")
+    before = CAUSES.read_text(encoding="utf-8").splitlines()
     differ = [*difflib.unified_diff(before, text.splitlines(), "before", "now", lineterm="", n=1)]
-    print(*differ, *["If this is meant to be said: --write"] * bool(differ), sep="\n")
+    print(*differ, *["If this is meant: --write"] * bool(differ), sep="\n")
     sys.exit(right < len(programs.ALL) or bool(differ))
 
 
+def as_data(cause):
+    """Return a cause in a line: its kind, form, argument, values, and the code of its remedy."""
+    before, after = cause.values
+    parts = [cause.kind, f"({cause.form})" if cause.form else "", cause.argument]
+    parts += [f"{before} → {after}"] if before or after else []
+    parts += [f"+{cause.alike.number} alike"] if cause.alike.number else []
+    parts += [f"+{cause.also.number} also"] if cause.also.number else []
+    parts += [f"[{cause.remedy.id} {cause.remedy.kind}]"] if cause.remedy else []
+    return " ".join(filter(None, parts))
+
+
 def result(small):
-    """Run one program; return what was built and why, what should not have been, and what is said.
+    """Run one program; return what was built, what should not have been, and all causes as data.
 
     The second are unexplained builds of JAX's own, and failures of the profile.
     """
     jax.clear_caches()
     with harness.profile() as profile:
         small.run()
-    found, sentences = [], []
+    found, causes = [], []
     others = [line for process in profile.processes for line in process.ended.failures]
     for built in profile.builds:
         cause = profile.cause_of(built)
         text = f"{built.function.name}: {cause.kind} {cause.argument}".strip()
         if built.function.origin != "jax" or small.operations:
             found.append(text)
-            sentences.append(f"{sentence(cause, built)} {remedy_text(cause.remedy)}".strip())
+            causes.append(as_data(cause))
         elif cause.kind == "unexplained":
             others.append(text)
-    return found, others, sentences
+    return found, others, causes
 
 
 if __name__ == "__main__":
