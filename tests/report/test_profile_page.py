@@ -71,7 +71,7 @@ def test_a_great_tree_keeps_its_largest_lines():
     assert sum(node.share for node in nodes) == pytest.approx(1.0)
 
 
-def test_what_can_be_mended_stands_in_front_with_what_it_saves():
+def test_the_slowest_cause_comes_first_and_one_with_a_remedy_has_what_it_saves():
     nothing = "", "", ""
     shape = ["shape", 5, 2.0, "f was built again", "Pad x.", "JH050"]
     rows = [["first", 1, 9.0, *nothing], ["unexplained", 1, 8.0, *nothing], shape]
@@ -80,9 +80,9 @@ def test_what_can_be_mended_stands_in_front_with_what_it_saves():
     frame = pd.DataFrame(rows, columns=names).assign(function="f", argument="", origin="program")
     made = causes.content(frame)
     data = made.tables[0].data
-    assert list(data["cause"]) == ["shape", "first", "unexplained", "another program"]
-    assert data["saves_s"].iloc[0] == 2.0
-    assert data["saves_s"].iloc[1:].isna().all()
+    assert list(data["cause"]) == ["first", "unexplained", "another program", "shape"]
+    assert data["saves_s"].iloc[-1] == 2.0
+    assert data["saves_s"].iloc[:-1].isna().all()
     assert made.figures[0].title == "9.0 s of 26 s went into building again"
     eager = pd.DataFrame([["shape", 9, 4.0, *nothing]], columns=names)
     eager = eager.assign(function="add", argument="", origin="jax")

@@ -47,7 +47,8 @@ def main():
 
 def as_data(cause):
     """Return a cause in a line: its kind, form, argument, values, and the code of its remedy."""
-    before, after = cause.values
+    numbered = cause.kind == "new function object"  # in the order in which JAX makes objects
+    before, after = ("", "") if numbered else cause.values
     parts = [cause.kind, f"({cause.form})" if cause.form else "", cause.argument]
     parts += [f"{before} → {after}"] if before or after else []
     parts += [f"+{cause.alike.number} alike"] if cause.alike.number else []

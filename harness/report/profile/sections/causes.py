@@ -1,4 +1,4 @@
-"""Why functions were built again, and what mending it would save."""
+"""Why functions were built again, and what a remedy would save."""
 
 from __future__ import annotations
 
@@ -27,14 +27,13 @@ def content(causes: pd.DataFrame) -> Content:
         return Content(notes=("Nothing was built.",))
     again = ~causes["cause"].isin([*BLAMELESS, UNEXPLAINED])
     mended = again & causes["remedy_id"].ne("")
-    # What can be mended in front: the rest is what any program pays.
-    causes = causes.assign(saves_s=causes["build_s"].where(mended), again=again, last=~mended)
-    causes = causes.sort_values(["last", "build_s"], ascending=[True, False], kind="stable")
+    causes = causes.assign(saves_s=causes["build_s"].where(mended), again=again)
+    causes = causes.sort_values("build_s", ascending=False, kind="stable")
     front = ("cause", "function", "saves_s", "sentence", "remedy", "builds", "build_s", "argument")
     table = tables.table(
         "causes",
-        "Causes by function and argument; what can be mended first, the dearest at the top",
-        causes.drop(columns=["last", "again"]),
+        "Causes by function and argument, the slowest first",
+        causes.drop(columns="again"),
         front,
     )
     notes = (
