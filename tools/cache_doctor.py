@@ -102,12 +102,12 @@ def look(cache: Path, *words: str) -> dict[str, Any]:
 
 
 def alarms(seen: dict[str, Any]) -> set[str]:
-    """Return the checks whose findings are more than a note.
+    """Return the checks that found a problem; what may still be written is none.
 
     An entry without a time of use is a problem of jax 0.10.2, which cannot write beside it.
     """
     expected = "orphaned" if EARLY else ""
-    findings = [f for f in seen["findings"] if f["severity"] != "note"]
+    findings = [f for f in seen["findings"] if f["severity"] in ("problem", "unusable")]
     return {f["check"] for f in findings if f["check"] != expected}
 
 

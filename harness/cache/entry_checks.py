@@ -302,6 +302,7 @@ def _other_device(look: Look) -> Iterator[CacheFinding]:
 
 def _others(groups: dict[str, list[Entry]], here: str) -> Iterator[tuple[str, list[Entry]]]:
     """Yield all groups but that of this installation; if none is, but the one written last."""
+    here = next((name for name in groups if f"{here}.".startswith(f"{name}.")), "")
     if here not in groups and groups:
         here = max(groups, key=lambda name: max(entry.written_at for entry in groups[name]))
     yield from ((name, entries) for name, entries in groups.items() if name != here)

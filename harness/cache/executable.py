@@ -21,8 +21,8 @@ import msgspec
 KNOWN_FORMATS = ("pjrt_ifrt 3",)
 """Written by jaxlib 0.10.2, 0.11.2 and 0.12.0.1."""
 
-NEWEST_OPTIONS = {512: "0.10.2", 546: "0.11.2", 557: "0.12.0.1"}
-"""The highest number of an option of XLA that a release of jaxlib writes."""
+NEWEST_OPTIONS = {512: "0.10.2", 514: "0.11.0", 546: "0.11.2", 557: "0.12.0"}
+"""The highest number of an option of XLA that a release of jaxlib writes; 0.12.0.1 as 0.12.0."""
 
 CACHE_PATH = 310
 """The option `xla_gpu_per_fusion_autotune_cache_dir`: JAX's directory is in it."""

@@ -183,7 +183,7 @@ def _sized(finding: CacheFinding, facts: dict[str, Any]) -> str:
 
 
 def _duplicate(finding: CacheFinding, facts: dict[str, Any]) -> str:
-    why = "an XLA flag with its default value, or a Python id in the program"
+    why = "a flag with its default value, another patch release, or a Python id"
     if facts["custom_partitioning"]:
         why = "custom_partitioning: the address of its callback is in the key"
     modules = some(facts["modules"], MOST_NAMES)

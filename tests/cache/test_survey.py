@@ -164,6 +164,8 @@ def test_inspect_prints_json_of_everything(fill, says):
     entries = seen["survey"]["entries"]
     size_bytes = sum(path.stat().st_size for path in capped.glob("*-cache"))
     processor = next(filter(None, (one["contents"]["executable"]["processor"] for one in entries)))
+    release = next(iter(seen["totals"]["releases"]))  # 0.12.0.1 writes as 0.12.0
+    assert jax_names.version().startswith(release)
     assert seen["totals"] == {
         "entries": 4,
         "size_bytes": size_bytes,
@@ -177,7 +179,7 @@ def test_inspect_prints_json_of_everything(fill, says):
             "": {"entries": 1, "size_bytes": 0},
         },
         "releases": {
-            jax_names.version(): {"entries": 3, "size_bytes": size_bytes},
+            release: {"entries": 3, "size_bytes": size_bytes},
             "unknown": {"entries": 1, "size_bytes": 0},
         },
         "modules": {

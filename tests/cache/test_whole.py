@@ -99,7 +99,7 @@ def test_entries_of_another_jaxlib_or_processor_than_the_newest_are_listed(fill)
 
 @pytest.mark.parametrize(
     ("newest", "release"),
-    [(512, "0.10.2"), (557, "0.12.0.1"), (530, ">0.10.2"), (400, "<0.10.2"), (600, ">0.12.0.1")],
+    [(512, "0.10.2"), (557, "0.12.0"), (530, ">0.11.0"), (400, "<0.10.2"), (600, ">0.12.0")],
 )
-def test_the_release_of_jaxlib_is_told_by_the_newest_option_that_it_writes(newest, release):
+def test_the_release_of_jaxlib_follows_from_the_newest_option_that_it_writes(newest, release):
     assert XlaOptions(newest).release == release

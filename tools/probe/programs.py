@@ -76,6 +76,32 @@ def slow():
     return [(jax.jit(subject), x, expected)]
 
 
+def unused(size):
+    """Leave the second of its two arguments unused, which has so many elements."""
+
+    def subject(pair):
+        return jnp.tanh(pair[0]) * 2
+
+    pair = X, np.zeros(int(size), np.float32)
+    return [(jax.jit(subject), pair, np.tanh(X) * 2)]
+
+
+def late(directory):
+    """Compile, set another directory, and compile another program."""
+
+    def first(x):
+        return jnp.tanh(x) * 2
+
+    def second(x):
+        return jnp.sort(x) + 1
+
+    def set_and_call(x):
+        jax.config.update("jax_compilation_cache_dir", directory)
+        return jax.jit(second)(x)
+
+    return [(jax.jit(first), X, np.tanh(X) * 2), (set_and_call, X, np.sort(X) + 1)]
+
+
 def wrapped():
     """Be the function of plain.py, wrapped as a decorator of the user's would wrap it."""
 

@@ -193,6 +193,43 @@ def other_xla_flags(bench):
     return only(same, bench.run("other flags", cache, env=env))
 
 
+@row("default-flag", "XLA flag given with its default value")
+def default_flag(bench):
+    """Run again with a flag in XLA_FLAGS that has its default value, so that nothing changes.
+
+    JAX hashes the text of XLA_FLAGS: the same executable is stored a second time under another key.
+    `harness cache doctor` reports it as a duplicate.
+    """
+    env = {"XLA_FLAGS": "--xla_cpu_enable_fast_math=false"}
+    return hits(bench.run("default flag", bench.filled(), env=env))
+
+
+@row("unused-argument", "unused argument of another shape")
+def unused_argument(bench):
+    """Give an argument that the function does not use another shape.
+
+    jit drops it before the module is made: programs that differ in it alone have one key. The
+    process traces again, and compiles nothing.
+    """
+    cache = bench.folder()
+    bench.fill(cache, "unused", names=["3"])
+    return hits(bench.run("another shape", cache, "unused", names=["5"]))
+
+
+@row("late-directory", "another directory set after the first compile", "stored in the new one")
+def late_directory(bench):
+    """Set jax_compilation_cache_dir to another directory once something was compiled.
+
+    The settings of the cache are frozen at its first use: the second program is stored in the first
+    directory, and no word is said. Set it before the first compile.
+    """
+    cache, other = bench.folder(), bench.folder()
+    run = bench.run("late", cache, "late", names=[str(other)])
+    stored = len(entries(other))
+    where = "in the new one" if stored else "in the first one"
+    return run.fine and stored > 0, f"{run.told}; the second program is stored {where}"
+
+
 @row("custom-partitioning", "custom_partitioning")
 def custom_partitioning(bench):
     """Run a function with `custom_partitioning`, over two devices, in two processes.
