@@ -237,6 +237,8 @@ class Change(NamedTuple):
     """Whose that is."""
     sizes: tuple[Shape, ...] = ()
     """The two shapes."""
+    differing: int = 1
+    """How many fields of that class differ."""
 
 
 class Cause(NamedTuple):
@@ -277,7 +279,7 @@ class Cause(NamedTuple):
 
 def caused(kind: str, change: Change, **more: Any) -> Cause:
     """Return the cause that a change is."""
-    return Cause(kind, *change, **more)
+    return Cause(kind, *change[:-1], **more)  # `differing` only weighs
 
 
 class WithoutEdit(NamedTuple):

@@ -209,7 +209,7 @@ def _of_fields(name: str, old: Tree, new: Tree, more: bool) -> Change | None:
         form = "numbers"
     field = values[0][1].name if len(values) == 1 else ""
     kind = _short(new.type).rpartition(".")[2]
-    return Change(name, *around(before, after), form, type=kind, field=field)
+    return Change(name, *around(before, after), form, type=kind, field=field, differing=len(values))
 
 
 def _fields_text(tree: Tree) -> str:

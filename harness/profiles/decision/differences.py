@@ -126,7 +126,7 @@ def able(differs: list[Difference], stage: str) -> list[Difference]:
 
 def weight(differs: list[Difference]) -> int:
     """Return how far two builds lie apart."""
-    return sum(difference.kind.weight for difference in differs)
+    return sum(one.kind.weight + one.change.differing - 1 for one in differs)
 
 
 def least_weight(old: Built, new: Built) -> int:

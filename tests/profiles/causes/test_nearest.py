@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -83,6 +86,27 @@ def test_what_alone_differs_from_the_nearest_build_is_named(program, named):
     assert first.kind == "first"
     assert [cause.argument for cause in causes] == named
     assert causes[-1].also.number == 0
+
+
+@functools.partial(
+    jax.tree_util.register_dataclass, data_fields=["x"], meta_fields=["iterations", "solver"]
+)
+@dataclasses.dataclass
+class Options:
+    """Data, and two fields that are none."""
+
+    x: np.ndarray
+    iterations: int
+    solver: str
+
+
+def test_of_structures_the_one_with_fewer_other_fields_is_the_nearest():
+    traced = jax.jit(lambda options: options.x * options.iterations).trace
+    with harness.profile(sample_ms=0) as profile:
+        for given in ((100, "newton"), (7, "newton"), (100, "cg")):
+            traced(Options(X, *given))
+    first, _, last = profile.builds
+    assert profile.cause_of(last).nearest == first.line.id
 
 
 def test_each_setting_is_reported_with_how_often_it_changed():
