@@ -18,11 +18,14 @@ from harness.cli.output import Format, Heading, Output, Part, TextTable, say, wa
 from harness.cli.progress import progress
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.frame.load import everything
+from harness.output import comparison as summary
+from harness.output import comparison_markdown, explanation
+from harness.output.verdicts import reasons_of, sentence
 from harness.records import environment, git
 from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages import sampling
-from harness.verdicts import explain, inside, markdown, programs, rules, summary
+from harness.verdicts import inside, programs
 from harness.verdicts.arms import StoredRecords
 from harness.verdicts.compare import Comparison, comparison_between, named_arms
 from harness.verdicts.error_rates import use_those_of
@@ -30,6 +33,8 @@ from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live, open_rows
 from harness.verdicts.live.rounds import LiveOptions
 from harness.verdicts.pairs import environment_lines, left_out_lines
+from harness.verdicts.table import exit_code_of, ordered
+from harness.verdicts.verdict import INCOMPARABLE, exit_code
 
 Records = Sequence[Iterable[Record]]
 
@@ -156,12 +161,12 @@ def compare(
         raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
     if output.format is Format.markdown:
-        output.text(markdown.to_markdown(comparison, every, list(inside.lines(changed))))
+        output.text(comparison_markdown.to_markdown(comparison, every, list(inside.lines(changed))))
     else:
         page = _page(comparison, every, records if explain else None, bool(filters), changed)
         document = {**summary.document(comparison), "inside": inside.document(changed)}
-        output.show(page, summary.ordered(comparison.frame), document)
-    code = summary.exit_code(comparison.frame)
+        output.show(page, ordered(reasons_of(comparison)), document)
+    code = exit_code_of(comparison.frame)
     if code is ExitCode.NOTHING:
         say(
             "nothing is comparable: the reasons stand in the rows (`--all`), or no row has samples."
@@ -207,9 +212,7 @@ def _undecided(comparison: Comparison) -> list[str]:
     """Return the workloads of which turns can decide a row: an open one, or one of one arm only."""
     frame = comparison.frame
     one_sided = (frame["n_a"] == 0) ^ (frame["n_b"] == 0)
-    rows = pd.concat(
-        [open_rows(frame), frame[one_sided & (frame["verdict"] == rules.INCOMPARABLE)]]
-    )
+    rows = pd.concat([open_rows(frame), frame[one_sided & (frame["verdict"] == INCOMPARABLE)]])
     return sorted(set(rows["workload"]))
 
 
@@ -316,7 +319,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
         yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
 
     output.show(page(), frame, programs.document(frame))
-    code = rules.exit_code({*frame["verdict"]})
+    code = exit_code({*frame["verdict"]})
     if code is ExitCode.NOTHING:
         say("nothing is comparable by counts: the reasons stand above.")
     return code
@@ -330,24 +333,26 @@ def _page(
     changed: Sequence[inside.CompileChange],
 ) -> Iterator[Part]:
     """Yield what people read; `records` of the arms explain it."""
-    yield Heading(summary.summary_text(comparison.frame))
+    frame = reasons_of(comparison, facts=False)
+    yield Heading(f"{sentence(comparison)}.")
+    yield f"{summary.summary_text(frame)}."
     yield summary.heading(comparison)
-    yield from environment_lines(comparison.frame)
+    yield from environment_lines(frame)
     yield from left_out_lines(comparison.pairs.left_out)
     yield from summary.warning_lines(comparison)
-    yield from map(Heading, summary.stage_lines(comparison.frame))
-    overview = summary.overview(comparison.frame)
+    yield from map(Heading, summary.stage_lines(frame))
+    overview = summary.overview(frame)
     if len(overview):
         yield TextTable(overview, LEFT, WRAPPED)
         yield ""
     yield from programs.changed_lines(programs.by_case(comparison.pairs), every)
     yield from inside.lines(changed)
     if records is not None:
-        for text in explain.explained(comparison, records, narrowed):
+        for text in explanation.explained(comparison, records, narrowed):
             yield f"\n{text}"
         yield ""
     else:
-        rows, left_out = summary.listed(comparison.frame, every)
+        rows, left_out = summary.listed(frame, every)
         if len(rows):
             yield TextTable(summary.table(rows), LEFT, WRAPPED)
         yield from (*left_out, *summary.legend(comparison))

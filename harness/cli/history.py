@@ -14,13 +14,14 @@ from harness.cli.output import Format, Heading, Output, Part, TextTable, console
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import everything
+from harness.output import history as texts
 from harness.records import environment
 from harness.records.units import counted
 from harness.verdicts import inside
 from harness.verdicts.arms import records_under
 from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.history import history as change_points
-from harness.verdicts.history import series, texts
+from harness.verdicts.history import series
 
 MOST = 10
 """So many series of two points are shown."""

@@ -13,13 +13,13 @@ from harness.cli.output import say
 from harness.errors import ExitCode
 from harness.nightly import night as nights
 from harness.nightly import summary as text
+from harness.output.comparison_markdown import to_markdown
 from harness.records.environment import machine_name
 from harness.records.files import replaced
 from harness.records.printable import printable
 from harness.records.store import machine_folder
 from harness.stages import sampling
 from harness.verdicts.error_rates import use_those_of
-from harness.verdicts.markdown import to_markdown
 
 
 @options.command(

@@ -28,7 +28,7 @@ from harness.records.schema import INSTRUMENTS, Problems, Record, read_file
 from harness.records.store import machine_folder, store_path
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
-from harness.verdicts.summary import exit_code
+from harness.verdicts.table import exit_code_of
 
 YOUNG_MS = 24 * 3600 * 1000
 """A night without a summary is continued for so long without being named."""
@@ -185,7 +185,7 @@ def _compare(
     comparison = comparison_between(*arms, results)
     verdicts = comparison.frame["verdict"].value_counts()
     one.counts = {str(verdict): int(n) for verdict, n in verdicts.items()}
-    one.verdict = int(exit_code(comparison.frame))
+    one.verdict = int(exit_code_of(comparison.frame))
     one.failures += [
         Failure(a["workload"], a["stage"], "missing", f"measured on the night {one.against}")
         for a, b in comparison.pairs.pairs

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import ORIGIN, PLACE
+from harness.output.verdicts import with_reasons
 from harness.report.cases import full_case_texts, one_case, origin_labels, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
-from harness.verdicts.judge import COLUMNS, compare_arms
+from harness.verdicts.judge import judged_arms
 from harness.verdicts.pairs import environment_lines
-from harness.verdicts.rules import VERDICTS
+from harness.verdicts.table import COLUMNS, WORDS, table
+from harness.verdicts.verdict import KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +102,20 @@ class Measured:
                 timed[(timed[ORIGIN] == origin[ORIGIN]).all(axis=1)] for origin in (old, new)
             )
             rates = list(self.rates) or None
-            parts.append(compare_arms(before, after, rates=rates, on=["commit", "effort"]))
+            on = ["commit", "effort"]
+            pairs, judged = judged_arms(before, after, rates, on=on)
+            parts.append(with_reasons(table(pairs, judged, on), judged, pairs.pairs))
             names = [f"{one['label'].strip()} ({one['env']})" for one in (old, new)]
             differs = environment_lines(parts[-1])
             said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
         if not parts:
-            return pd.DataFrame(columns=[*COLUMNS, "case", "one_case", "change"]), ()
+            return pd.DataFrame(columns=[*COLUMNS, *WORDS, "case", "one_case", "change"]), ()
         verdicts = pd.concat(parts, ignore_index=True)
         verdicts = verdicts.assign(
-            case=full_case_texts(verdicts, COLUMNS),
-            one_case=one_case(verdicts, COLUMNS),
+            case=full_case_texts(verdicts, [*COLUMNS, *WORDS]),
+            one_case=one_case(verdicts, [*COLUMNS, *WORDS]),
             change=verdicts["verdict"],
-            rank=verdicts["verdict"].map(VERDICTS.index),
+            rank=verdicts["verdict"].map(KINDS.index),
         )
         verdicts = verdicts.sort_values(
             ["rank", "ratio"], ascending=[True, False], kind="stable", ignore_index=True

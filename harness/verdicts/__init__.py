@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from harness.verdicts.judge import compare_arms as compare_arms
+from harness.verdicts.compare import compare_arms as compare_arms

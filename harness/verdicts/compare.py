@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -16,8 +17,10 @@ from harness.records.git import top_of
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, setting_of, stored
-from harness.verdicts.judge import verdicts_on
+from harness.verdicts.judge import Judged, Look, judge, judged_arms
+from harness.verdicts.memory import with_sizes
 from harness.verdicts.pairs import LABEL, Pairs, comparable_rows, pair
+from harness.verdicts.table import table
 
 
 @dataclass(frozen=True)
@@ -28,16 +31,18 @@ class Comparison:
     b: Arm
     pairs: Pairs
     """The rows that are shown; all that both arms have were judged."""
+    judged: list[Judged]
+    """The verdict on each, in their order."""
     frame: pd.DataFrame
-    """What :func:`harness.verdicts.compare_arms` returns: a row per pair, in their order."""
+    """What :func:`compare_arms` returns: a row per pair, in their order."""
     rates: dict[Setting, ErrorRates | None]
     """Of the machines, efforts and environments that were compared."""
 
     @property
-    def interleaved(self) -> bool:
-        """Whether the processes of both sides took turns in every row that was judged."""
-        judged = self.frame[self.frame["basis"] != ""]
-        return bool(len(judged) and judged["in_turns"].all())
+    def in_turns(self) -> bool:
+        """Whether the processes of both sides took turns in every row that a clock judged."""
+        on_clock = self.frame[self.frame["clock"] != ""]
+        return bool(len(on_clock) and on_clock["in_turns"].all())
 
 
 @takes_frame
@@ -50,7 +55,7 @@ def compare(
     stages: Sequence[str] = (),
     cases: Sequence[str] = (),
     results: str | os.PathLike[str] | None = None,
-    interleaved: bool = False,
+    in_turns: bool = False,
 ) -> pd.DataFrame:
     """Return what changed from arm `a` to arm `b`: a row per case and stage, with a verdict.
 
@@ -69,7 +74,7 @@ def compare(
         results: the results tree, for the error rates of its machines and the repository in which
             names of commits are looked up; where it is in none, that of the working directory is
             asked.
-        interleaved: the processes of both arms took turns, so raw seconds are compared.
+        in_turns: the processes of both arms took turns, so they are compared as pairs.
 
     Returns:
         The columns that :func:`harness.verdicts.compare_arms` describes.
@@ -81,13 +86,71 @@ def compare(
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
     # Labels tell the rows that filters leave.
     named = named_arms(frame if frame is None else frame.reset_index(drop=True), a, b, tree)
-    return comparison_between(*named, tree, filters=filters, interleaved=interleaved).frame
+    return comparison_between(*named, tree, filters=filters, look=Look(in_turns)).frame
 
 
 def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
     """Return the arms that two texts name."""
     repository = results if results is not None and top_of(results) else Path()
     return arms.resolve(a, frame, repository), arms.resolve(b, frame, repository)
+
+
+def compare_arms(
+    a: pd.DataFrame,
+    b: pd.DataFrame,
+    *,
+    rates: ErrorRates | Sequence[ErrorRates] | None = None,
+    in_turns: bool = False,
+    on: Collection[str] = (),
+    stages: Collection[str] = (),
+) -> pd.DataFrame:
+    """Return what changed from `a` to `b`: a row per case and stage.
+
+    Rows are paired by machine, workload, axes, target, transform, precision, scenario and stage;
+    of several rows of an arm the newest counts. Comparisons with baselines and the instruments
+    (`process`, `reference`) are left out. docs/method.md states the test and the rules.
+
+    Args:
+        a: a frame such as :func:`harness.load` returns.
+        b: the same of the other arm.
+        rates: what machines' own A/A measurements say; a case that scatters there more than its
+            stage's smallest effect needs a larger one.
+        in_turns: the processes of both arms took turns, so they are compared as pairs in the order
+            of `samples` where both sides have as many.
+        on: columns in which the arms differ by intention, and rows of a pair need not agree.
+        stages: the stages that are returned, all without any. All are judged.
+
+    Returns:
+        Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
+        per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `unit`; `verdict`
+        (`same`, `faster`, `slower`, `unsure`, `incomparable`, `broken`; `more` and `less` of a
+        value in another unit than seconds); `evidence`, what it rests on (`clock`; `waiting`, wall
+        time beyond CPU time; `calls`, the slowest tenth of calls; `counts` of Python's calls;
+        `proof` that nothing differs; `value`, one a side; "" where nothing was compared); `clock`
+        (`cpu` or `wall`); `cause` (`program`, `inputs`, `environment`; `machine` where the clock
+        differed and nothing else does; `load` where each side met another; or ""); `needs`, what
+        would decide it (`processes`, `turns`, or ""); `problem` and `detail`, why nothing was
+        compared, or by which proof; `fingerprint_a`, `fingerprint_b`; `also_differs`, what else
+        differs from A to B (commit, effort, versions, flags, host), besides `on`; `stage_verdict`
+        and `stage_cause`, of all rows of the stage together.
+
+        Float64, NaN where not known: `a_s`, `b_s`, geometric means over processes of what is
+        compared, in `unit`; `ratio`, b_s / a_s, above 1 for slower, with its interval `low` to
+        `high`: 95 %, corrected for the rows of the stage where the row changes by what counts; `p`
+        for a ratio of 1, `p_adjusted` corrected for the number of rows of the stage; `effect`, the
+        smallest that counts (0.05: 5 %); `clock_ratio`, what the clock said of a row in which
+        nothing differs; `others_a`, `others_b`, how many cores others kept busy; `stage_ratio`, of
+        the stage's typical case. Int64: `n_a`, `n_b`, processes. Bool: `in_turns`, whether the
+        processes of both sides took turns.
+
+    Raises:
+        UsageError: `a` or `b` lacks columns that every frame has.
+    """
+    pairs, judged = judged_arms(a, b, rates, in_turns, on)
+    frame = table(pairs, judged, on)
+    if stages:
+        frame = frame[frame["stage"].isin(stages)].reset_index(drop=True)
+    return frame
 
 
 def comparison_between(
@@ -97,9 +160,7 @@ def comparison_between(
     *,
     filters: Filters | None = None,
     on: Sequence[str] | None = None,
-    interleaved: bool = False,
-    share: float = 1.0,
-    stored_share: float = 1.0,
+    look: Look | None = None,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
@@ -109,28 +170,47 @@ def comparison_between(
     (:func:`harness.verdicts.live.rounds.share`), `stored_share` that of a look at all others.
     """
     differing = arms.differing(a, b) if on is None else list(on)
+    every = pair(a.rows, b.rows, differing)
+    pairs, rates = with_sizes(every), rates_of(a, b, results)
+    judged = judge(pairs, scatter_of(rates.known), look)
+    shown = _shown(a, b, pairs, filters or Filters())
+    kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
+    judged = [judged[number] for number in shown]
+    return Comparison(a, b, kept, judged, table(kept, judged, differing), rates.of)
+
+
+def _shown(a: Arm, b: Arm, pairs: Pairs, filters: Filters) -> list[int]:
+    """Return which pairs have a row that filters leave."""
+    rows = pd.concat([a.rows, b.rows], keys=[0, 1])
+    wanted = set(choose.rows(rows, filters).index)
+    return [
+        number
+        for number, sides in enumerate(pairs.pairs)
+        if any(row is not None and (arm, row[LABEL]) in wanted for arm, row in enumerate(sides))
+    ]
+
+
+class Rates(NamedTuple):
+    """What machines' own A/A measurements say."""
+
+    of: dict[Setting, ErrorRates | None]
+    """By machine, effort and environment of the arms."""
+    known: list[ErrorRates]
+    """Whatever the environment: thresholds come from all that is stored."""
+
+
+def rates_of(a: Arm, b: Arm, results: Path | None) -> Rates:
+    """Return the error rates of the machines and efforts of two arms."""
     settings: dict[Setting, None] = {}
     for arm in (a, b):
         rows = comparable_rows(arm.rows)
         rows = rows[rows["effort"] != ""]  # no `harness aa` is of benchmarks that asv measured
         for machine in sorted(rows["machine"].unique()):
             settings[setting_of(rows[rows["machine"] == machine], machine)] = None
-    # Thresholds come from all that is stored of a machine and an effort, whatever the environment.
     stored_of = dict.fromkeys((one.machine, one.effort) for one in settings)
     known = [rates for one in stored_of if results for rates in stored(results, *one)]
-    rates = {
+    of = {
         setting: next((r for r in known if (r.machine, r.effort, r.env) == setting), None)
         for setting in settings
     }
-    rows = pd.concat([a.rows, b.rows], keys=[0, 1])
-    wanted = set(choose.rows(rows, filters or Filters()).index)
-    pairs = pair(a.rows, b.rows, differing)
-    frame = verdicts_on(pairs, scatter_of(known), interleaved, share, differing, stored_share)
-    shown = [
-        number
-        for number, sides in enumerate(pairs.pairs)
-        if any(row is not None and (arm, row[LABEL]) in wanted for arm, row in enumerate(sides))
-    ]
-    kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
-    frame = frame.iloc[shown].reset_index(drop=True)
-    return Comparison(a, b, kept, frame, rates)
+    return Rates(of, known)

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.frame.ratios import LEAST_PROCESSES
-from harness.verdicts import drift, statistics
-from harness.verdicts.loads import ArmLoads, Load, unlike
+from harness.verdicts import clocks, statistics
+from harness.verdicts.loads import ArmLoads, unlike
 from harness.verdicts.pairs import Row
-from harness.verdicts.proof import Equal, share_runtime
+from harness.verdicts.proof import Equal
 from harness.verdicts.statistics import Bools, Floats
+from harness.verdicts.verdict import Load
 
 LEAST_CASES = 3
 """Of fewer, what happened to the stage is what happened to its rows."""
@@ -26,6 +27,9 @@ SLOW = 0.2
 LEAST_SLOW = 3
 """So many processes of an arm are slower than others before that is told: two are so by chance on a
 busy machine, in 2 % of the families of identical arms."""
+
+WITHIN = 0.9
+"""What so many of the rows stay within in which nothing differs, the machine does by itself."""
 
 
 class Whole(NamedTuple):
@@ -47,101 +51,54 @@ class Family:
     numbers: Sequence[int]
     """Which pairs they are."""
     effects: Floats
-    """The smallest change of each row that counts."""
-    interleaved: bool
-    loops: drift.Loops
-    """None where seconds are compared as measured: of unlike machines."""
+    """The smallest change of each row that counts; raised by what the machine does by itself."""
+    in_turns: bool
+    """The processes of both sides took turns."""
     equal: Sequence[Equal]
     """What proves of each row that nothing which determines it differs."""
-    met: ArmLoads | None = None
-    """How busy the machine was; None where that is no matter, because processes took turns."""
+    met: ArmLoads
+    """How busy the machine was."""
     share: float = 1.0
     """The part of the error that this look may make."""
 
     def __post_init__(self) -> None:
-        pairs = [drift.seconds(a, b) for a, b in self.pairs]
-        taken = [[pair[side] for pair in pairs] for side in (0, 1)]
-        self.loads = self._loads(taken)
+        taken = [clocks.seconds(a, b) for a, b in self.pairs]
+        self.clocks = [clock for *_, clock in taken]
+        """Which clock each row is on."""
+        self.loads = [
+            None
+            if self.in_turns
+            else (self.met.of(a, 0, one.processes), self.met.of(b, 1, other.processes))
+            for (a, b), (one, other, _) in zip(self.pairs, taken, strict=True)
+        ]
         """What both sides of each row met; None where that is no matter."""
         self.unlike = [one if one and unlike(*one) else None for one in self.loads]
         """The same where the clock of one side met another machine than that of the other."""
-        self.open = np.array([one is not Equal.CODE for one in self.equal])
+        self.open = np.array([one in (Equal.NOTHING, Equal.PROGRAM) for one in self.equal])
         """Which rows something that determines them may differ in."""
-        a, b = (_padded([one.values for one in of_arm]) for of_arm in taken)
-        self.paired = self.interleaved and np.array_equal(np.isnan(a), np.isnan(b))
+        self.sides = (
+            _padded([one.values for one, _, _ in taken]),
+            _padded([other.values for _, other, _ in taken]),
+        )
+        """Logarithms of both arms, float64 (rows, processes), as measured."""
+        a, b = map(np.isnan, self.sides)
+        self.paired = self.in_turns and np.array_equal(a, b)
         """Whether processes of both arms took turns, and none is missing."""
-        measured = drift.INTERLEAVED if self.interleaved else drift.RAW
-        self.candidates = {measured: (a, b)}
-        """By basis, logarithms of both arms, float64 (rows, processes), the least scatter first."""
-        self.bases = {measured: np.full(len(pairs), measured)}
-        """By basis, that of each row: where a row's processes do not know what is to be divided
-        out, it stays as measured."""
-        self._divide(self.loops, taken)
+        self.effects = np.maximum(self.effects, self._by_itself())
 
-    def _loads(
-        self, taken: Sequence[Sequence[drift.Seconds]]
-    ) -> Sequence[tuple[Load, Load] | None]:
-        if self.met is None:
-            return [None] * len(self.pairs)
-        return [
-            (self.met.of(a, 0, one.processes), self.met.of(b, 1, other.processes))
-            for (a, b), one, other in zip(self.pairs, *taken, strict=True)
-        ]
+    def _by_itself(self) -> float:
+        """Return how far rows in which nothing differs are apart all the same, mostly."""
+        a, b = self.sides
+        proven = np.array([one is not Equal.NOTHING for one in self.equal])
+        if self.in_turns or np.count_nonzero(proven) < LEAST_CASES:
+            return 0.0
+        moved = np.abs(np.nanmean(b[proven], axis=1) - np.nanmean(a[proven], axis=1))
+        return math.expm1(float(np.quantile(moved, WITHIN)))
 
     @property
     def some_unlike(self) -> tuple[Load, Load] | None:
         """The unlike loads of the first row that has such; None where none has."""
         return next(filter(None, self.unlike), None)
-
-    def _divide(self, loops: drift.Loops, taken: Sequence[Sequence[drift.Seconds]]) -> None:
-        """Add what is left when the machine's drift is divided out, in order of their scatter."""
-        ((a, b),) = self.candidates.values()
-        arms = list(zip(zip(*self.pairs, strict=True), taken, (a, b), strict=True))
-        if not self.interleaved and all(x["python"] == y["python"] for x, y in self.pairs):
-            # In turns, both arms meet what the loop shows.
-            found = [
-                [loops.of(row, side, one) for row, one in zip(rows, of_arm, strict=True)]
-                for side, (rows, of_arm, _) in enumerate(arms)
-            ]
-            every = [*found[0], *found[1]]
-            if all(map(len, every)) and drift.are_times(*every):
-                self._add(drift.BY_LOOP, *map(_padded, found))
-        if all(itertools.starmap(share_runtime, self.pairs)):
-            level = drift.levels(a, b)
-            others = [drift.of_others(rows, own, logs - level) for rows, own, logs in arms]
-            if others[0] is not None and others[1] is not None:
-                self._add(drift.OTHERS, others[0], others[1])
-
-        def scatter(basis: str) -> float:
-            """Return the median spread of rows over processes, or over pairs."""
-            one, other = self.candidates[basis]
-            both = other - one if self.paired else np.concatenate([one, other], axis=1)
-            return round(float(np.median(np.nanstd(both, axis=1))), 9)
-
-        self.candidates = {
-            basis: self.candidates[basis] for basis in sorted(self.candidates, key=scatter)
-        }
-
-    def _add(self, basis: str, a: Floats, b: Floats) -> None:
-        """Take logarithms of what processes share off all rows; seconds stay what they usually are.
-
-        So the pair that is printed is in seconds, and its quotient is the ratio. Rows stay as they
-        are whose processes do not all know what they share.
-        """
-        before, logs = next(iter(self.candidates.items()))
-        lacking = [np.isnan(of) & ~np.isnan(own) for own, of in zip(logs, (a, b), strict=True)]
-        known = ~np.concatenate(lacking, axis=1).any(axis=1)
-        usual = (np.nanmean(a[known], axis=1) + np.nanmean(b[known], axis=1))[:, None] / 2
-        one, other = (side.copy() for side in logs)
-        one[known] -= a[known] - usual
-        other[known] -= b[known] - usual
-        self.candidates[basis] = one, other
-        self.bases[basis] = np.where(known, basis, before)
-
-    @property
-    def whole_basis(self) -> str:
-        """The basis of least scatter that leaves in what all cases of the stage do together."""
-        return next(name for name in self.candidates if name != drift.OTHERS)
 
     def units(self) -> tuple[Floats, Floats]:
         """Return one value per process and arm: the median of value / level over its open cases.
@@ -150,11 +107,11 @@ class Family:
         workload's k-th process where processes are of one workload.
         """
         a, b = self._of_open()
-        level = drift.levels(a, b)
+        level = _levels(a, b)
         return statistics.medians(a - level), statistics.medians(b - level)
 
     def _of_open(self) -> tuple[Floats, Floats]:
-        a, b = self.candidates[self.whole_basis]
+        a, b = self.sides
         return a[self.open], b[self.open]
 
     def moved(self) -> Whole:
@@ -171,13 +128,13 @@ class Family:
         if min(map(len, (a, b))) < LEAST_PROCESSES:
             return Whole()
         both = self._of_open()
-        means = [np.nanmean(side - drift.levels(*both), axis=0) for side in both]
+        means = [np.nanmean(side - _levels(*both), axis=0) for side in both]
         one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
         found = statistics.estimates(one, other, self.paired, self.share)
         least = int(np.argmin(np.abs(np.log(found.ratio))))
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.
-        effect = float(np.median(self.effects[self.open])) * (1 if self.interleaved else 2)
+        effect = float(np.median(self.effects[self.open])) * (1 if self.in_turns else 2)
         ratio, half = float(found.ratio[least]), n_open // 2
         if 2 * half == n_open and max(ratio, 1 / ratio) >= 1 + effect:
             # Half of the cases are not most of them.
@@ -205,7 +162,7 @@ class Family:
     def calls(self) -> tuple[Floats, Floats]:
         """Return what 90 % of the calls of each process do not exceed, as logarithms; NaN: none."""
         found = [[row.get("p90_samples") or () for row in pair] for pair in self.pairs]
-        known = [pair if all(map(drift.are_times, pair)) else ((), ()) for pair in found]
+        known = [pair if all(map(clocks.are_times, pair)) else ((), ()) for pair in found]
         one, other = (_padded([pair[side] for pair in known]) for side in (0, 1))
         return one, other
 
@@ -224,8 +181,7 @@ class Family:
         for at, met in enumerate(self.loads):
             matters = met and (self.unlike[at] or any(one.is_full for one in met))
             most = max(one.waiting_per_second for one in met) if met and matters else 0.0
-            sides = (side[at] for side in next(iter(self.candidates.values())))
-            expected.append(most * max(math.exp(np.nanmean(side)) for side in sides))
+            expected.append(most * max(math.exp(np.nanmean(side[at])) for side in self.sides))
         return expected
 
     def waiting(self) -> tuple[Floats, Floats]:
@@ -233,6 +189,11 @@ class Family:
         found = [[row.get("waiting_samples") or () for row in pair] for pair in self.pairs]
         one, other = (_table([pair[side] for pair in found]) for side in (0, 1))
         return one, other
+
+
+def _levels(a: Floats, b: Floats) -> Floats:
+    """Return the level of each case: half way between the medians of both arms, (rows, 1)."""
+    return np.asarray((statistics.medians(a.T) + statistics.medians(b.T))[:, None] / 2)
 
 
 def _padded(rows: Sequence[Sequence[float]]) -> Floats:
@@ -263,3 +224,9 @@ def more_slow_processes(
         if LEAST_SLOW <= count < of and count > int(sides[1 - side].sum()):
             found[number] = count, statistics.p_of_share(count, of, elsewhere, of_elsewhere)
     return found
+
+
+def every(families: Sequence[Family]) -> list[tuple[int, tuple[Row, Row]]]:
+    """Return the number and the rows of each pair in some families."""
+    both = (zip(one.numbers, one.pairs, strict=True) for one in families)
+    return list(itertools.chain.from_iterable(both))

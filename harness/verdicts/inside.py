@@ -12,14 +12,14 @@ from harness.frame.differences import ARROW
 from harness.frame.frame import rows_of
 from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
-from harness.records.units import seconds_text
+from harness.records.units import seconds_text, share_text
 from harness.stages.compile import STAGE
-from harness.verdicts import rules
 from harness.verdicts.arms import records_behind
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.pairs import Row
-from harness.verdicts.summary import cases, ordered
+from harness.verdicts.table import cases, ordered
+from harness.verdicts.verdict import MOVED
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -82,7 +82,7 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
     `records` of each arm are read only where such a row is.
     """
     frame = ordered(comparison.frame)
-    moved = frame["verdict"].isin(_MOVED) | frame["stage_verdict"].isin(_MOVED)
+    moved = frame["verdict"].isin(MOVED) | frame["stage_verdict"].isin(MOVED)
     frame = frame[(frame["stage"] == STAGE.name) & moved & frame["ratio"].notna()]
     if frame.empty:
         return []
@@ -102,7 +102,7 @@ def of_steps(
 
     `records` of the tree are read only where a compile changed.
     """
-    compiled = found[(found["stage"] == STAGE.name) & found["change"].isin((*_MOVED, PROGRAM))]
+    compiled = found[(found["stage"] == STAGE.name) & found["change"].isin((*MOVED, PROGRAM))]
     if compiled.empty:
         return pd.Series("", found.index, dtype="str")
     axes = [name for name in points.columns if name not in SERIES]
@@ -119,9 +119,6 @@ def of_steps(
     changed = (_change(("", ""), *pair) for pair in zip(known[::2], known[1::2], strict=True))
     texts = [one.what if one else "" for one in changed]
     return pd.Series(texts, compiled.index, dtype="str").reindex(found.index, fill_value="")
-
-
-_MOVED = (rules.SLOWER, rules.FASTER)
 
 
 def lines(found: Sequence[CompileChange]) -> Iterator[str]:
@@ -182,4 +179,4 @@ def _change(
 
 
 def _percent(share: float) -> str:
-    return f"{'+' if share >= 0 else '-'}{rules.percent(abs(share))}"
+    return f"{'+' if share >= 0 else '-'}{share_text(abs(share), 1)}"

@@ -10,50 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
 from harness.engine.machine_load import BUSY_BEFORE, BUSY_SHARE
 from harness.frame.differences import sections
 from harness.verdicts.pairs import Pairs, Row
-
-FULL_SHARE = 0.5
-"""Part of the cores from which on what others used no longer shows how many wait for a core."""
-
-TURNS = "`harness compare A B --live` measures both in turns"
-"""What to do where two arms met unlike loads."""
-
-
-class Load(NamedTuple):
-    """What the processes of one side met, means over them; NaN where it is not known."""
-
-    cores: int
-    """Of the machine."""
-    others: float
-    """How many of them others kept busy."""
-    average: float
-    """The load average of the minute before."""
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether others used so much that times are longer and scatter more."""
-        if self.others == self.others:
-            return self.others >= BUSY_SHARE * self.cores
-        return self.average >= BUSY_BEFORE * self.cores + 1  # the process itself
-
-    @property
-    def is_full(self) -> bool:
-        """Whether others left so little that a process had to wait for a core."""
-        if self.others == self.others:
-            return self.others >= FULL_SHARE * self.cores
-        return self.average >= 2 * BUSY_BEFORE * self.cores
-
-    @property
-    def waiting_per_second(self) -> float:
-        """How long a process waits for a core for each second that it computes, about."""
-        known = [one for one in (self.average, self.others) if one == one]
-        return max(known, default=0.0) / self.cores
+from harness.verdicts.verdict import FULL_SHARE, Load
 
 
 def unlike(a: Load, b: Load) -> bool:
@@ -71,18 +34,6 @@ def unlike(a: Load, b: Load) -> bool:
         return False
     least, most = sorted((a.average, b.average))
     return most - least > max(BUSY_BEFORE * cores, least / 2)
-
-
-def text(a: Load, b: Load) -> str:
-    """Return both loads in words: `other processes used 0.1 (A) and 1.7 (B) of 2 cores, …`."""
-    cores = max(a.cores, b.cores)
-    parts = []
-    if a.others == a.others and b.others == b.others:
-        used = f"{a.others:.1f} (A) and {b.others:.1f} (B)"
-        parts.append(f"other processes used {used} of {cores} cores")
-    if a.average == a.average and b.average == b.average:
-        parts.append(f"load average {a.average:.1f} and {b.average:.1f}")
-    return ", ".join(parts)
 
 
 def of_arms(pairs: Pairs) -> tuple[Load, Load]:

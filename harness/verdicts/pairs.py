@@ -37,6 +37,7 @@ LABEL = "index"
 _LATER = (
     *("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol"),
     *("waiting_samples", "others_cores", "load_averages", "inputs", "code", "in_turns", "method"),
+    "entry_bytes",
 )
 """Columns that are used where a frame has them."""
 

@@ -12,13 +12,13 @@ from harness.frame.frame import axes_key, axis_column, rows_of
 from harness.frame.tables import case_texts, full_names
 from harness.records.units import counted
 from harness.stages.registry import STAGES
-from harness.verdicts import counts, rules
+from harness.verdicts import counts, rules, verdict
 from harness.verdicts.pairs import CASE, Pair, Pairs, axes_of, either
 
 NO_RISE = "no rise"
 """The calls of both arms were counted, and prove nothing: never that nothing became slower."""
 
-VERDICTS = (rules.BROKEN, rules.SLOWER, rules.FASTER, rules.INCOMPARABLE, NO_RISE)
+VERDICTS = (verdict.BROKEN, verdict.SLOWER, verdict.FASTER, verdict.INCOMPARABLE, NO_RISE)
 """In the order in which they are shown."""
 
 _NAMES = ("machine", *(name for name in CASE if name != "stage"))
@@ -84,19 +84,19 @@ def _about(pairs: Sequence[Pair]) -> dict[str, Any]:
 def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
     both = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not both:
-        return rules.INCOMPARABLE, "only in B" if pairs[0][0] is None else "only in A"
+        return verdict.INCOMPARABLE, "only in B" if pairs[0][0] is None else "only in A"
     for a, b in both:
         if a["status"] == "ok" and b["status"] in ("failed", "refused"):
-            return rules.BROKEN, f"{a['stage']}: B {b['status']}: {b['reason']}"
+            return verdict.BROKEN, f"{a['stage']}: B {b['status']}: {b['reason']}"
         if a["version"] != b["version"]:
-            return rules.INCOMPARABLE, f"{a['version']}{ARROW}{b['version']}: another workload"
+            return verdict.INCOMPARABLE, f"{a['version']}{ARROW}{b['version']}: another workload"
     proofs = [proof for a, b in both if (proof := counts.proof(a, b))]
     if proofs:
         rose = any(proof.rose for proof in proofs)
-        told = [f"{one.stage}: {one.text}" for one in proofs]
-        return rules.SLOWER if rose else rules.FASTER, "; ".join(told)
+        told = [f"{one.stage}: proven by counts: {one.text}" for one in proofs]
+        return verdict.SLOWER if rose else verdict.FASTER, "; ".join(told)
     unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), "")
-    return (rules.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
+    return (verdict.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
 
 
 # --- for people ----------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
     """Return the cases to list as text: what counts prove, and with `every` all others."""
     place = frame["verdict"].map({name: n for n, name in enumerate(VERDICTS)})
     frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
-    shown = frame if every else frame[~frame["verdict"].isin([NO_RISE, rules.INCOMPARABLE])]
+    shown = frame if every else frame[~frame["verdict"].isin([NO_RISE, verdict.INCOMPARABLE])]
     cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
     shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
     return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
@@ -145,7 +145,7 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 def left_out(frame: pd.DataFrame) -> Iterator[str]:
     """Yield why cases are not comparable by counts, each reason once with how many it is of."""
-    own = frame[frame["verdict"] == rules.INCOMPARABLE]
+    own = frame[frame["verdict"] == verdict.INCOMPARABLE]
     for reason, number in own["reason"].value_counts().items():
         yield f"Not compared by counts: {counted(number, 'case')}: {reason}."
 

@@ -15,9 +15,9 @@ from harness.frame.differences import shared_names
 from harness.frame.load import everything, frame_of
 from harness.records.schema import encode, to_raw
 from harness.scaffold.files import MERGED
-from harness.verdicts import compare_arms
 from tests.frame.trees import ENV, record, write, write_asv
 from tests.repositories import git
+from tests.verdicts.words import compare_arms
 
 HOST = {"cpu": "Small", "cores": 2, "ram_bytes": 8 * 2**30}
 

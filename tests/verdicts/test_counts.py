@@ -3,8 +3,8 @@
 import pytest
 
 from harness.program.facts import Facts
-from harness.verdicts import compare_arms
 from tests.verdicts.arms_of import arm
+from tests.verdicts.words import compare_arms
 
 BOTH = ("trace", "lower")
 PROOF = "proven by counts: 10,000 → {:,} Python calls ({:+.1f} %)"
@@ -33,7 +33,7 @@ def test_what_the_clock_shows_stands_and_the_counts_are_named():
 
     assert more["verdict"] == fewer["verdict"] == "slower"
     assert more["reason"].endswith(PROOF.format(10_500, 5))
-    assert fewer["reason"].endswith(", though 10,000 → 9,500 Python calls")
+    assert fewer["reason"].endswith(", though 10,000 → 9,500 Python calls (-5.0 %)")
 
 
 @pytest.mark.parametrize(

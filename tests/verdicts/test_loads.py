@@ -7,9 +7,10 @@ import pytest
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
 from harness.records.schema import COMPUTE, StageSamples, to_raw
-from harness.verdicts import compare_arms
-from harness.verdicts.loads import Load, unlike
+from harness.verdicts.loads import unlike
+from harness.verdicts.verdict import Load
 from tests.verdicts.arms_of import records
+from tests.verdicts.words import compare_arms
 
 NAN = math.nan
 
@@ -43,7 +44,7 @@ def met(others, average, factor=1.0, **fields):
 
 def verdicts(a, b, **options):
     frame = compare_arms(frame_of(a), frame_of(b), **options)
-    return frame[frame["basis"] != ""].iloc[0]
+    return frame[frame["evidence"] != ""].iloc[0]
 
 
 def test_arms_of_unlike_loads_are_not_called_by_the_clock():
@@ -66,7 +67,7 @@ def test_records_of_before_are_judged_by_their_load_average():
 
 def test_what_took_turns_and_what_counts_prove_is_not_touched():
     a, b = met(0.1, 1.0), met(1.6, 6.0, 1.3)
-    assert verdicts(a, b, interleaved=True)["verdict"] == "slower"
+    assert verdicts(a, b, in_turns=True)["verdict"] == "slower"
 
     traced = {"stages": ("trace",)}
     few = met(0.1, 1.0, facts=Facts(trace_calls=1000), **traced)

@@ -14,11 +14,13 @@ import pandas as pd
 import pytest
 
 from harness.frame.load import everything
+from harness.output import comparison as summary
+from harness.output import comparison_markdown as markdown
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.stages import registry
-from harness.verdicts import markdown, summary
 from harness.verdicts.compare import comparison_between, named_arms
+from harness.verdicts.judge import Look
 from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
 
@@ -40,10 +42,14 @@ def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
 
     assert code == 1
     assert "1 line(s) of another schema version" in err
-    assert out.splitlines()[:2] == ["1 slower", "A: commit=01234567 · B: commit=ffffffff"]
+    assert out.splitlines()[0] in ("`Work` compiles 19 % slower.", "`Work` compiles 20 % slower.")
+    assert out.splitlines()[1:3] == [
+        "1 slower.",
+        "A: commit=01234567 · B: commit=ffffffff",
+    ]
     assert "From A to B: jax 0.10.2 → 0.11.2, flags equal." in out
     assert "family.Work" in out
-    assert "% slower (5 % counts)" in " ".join(out.split())
+    assert "% slower in wall time (5 % counts)" in " ".join(out.split())
 
 
 def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_path):
@@ -63,12 +69,15 @@ def test_what_broke_stands_first_and_ends_with_7(compare, tmp_path, form):
         Store(store_path(folder, "box", OTHER, gone[0].env)).append(gone)
     code, out, _ = compare(*BOTH, folder, "--format", form)
     assert code == 7
-    assert "2 cases broken; " in out
+    assert "Work broke." in out.replace("`", "")
+    assert ("2 cases broken; " in out) is (form != "json")
     # A case has lost all of its stages, for one reason.
-    assert out.count("B failed: ValueError: no") == 2 * (2 if form == "json" else 1)
+    assert out.count(
+        "failed; ValueError: no" if form == "json" else "B failed: ValueError: no"
+    ) == (4 if form == "json" else 2)
     assert out.count(" trace, compile ") == (0 if form == "json" else 2)
     code, out, _ = compare(OTHER, COMMIT, "-r", folder, "--format", form)
-    assert (code, "; 2 cases work again" in out) == (0, True)
+    assert (code, "2 cases work again" in out or '"works again"' in out) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +105,11 @@ def test_json_is_strict_and_complete(compare, tmp_path):
 
     document = json.loads(out, parse_constant=refuse)
     slower, few = document["rows"]
-    assert (code, document["schema"], document["counts"]["slower"]) == (1, 1, 1)
-    assert (slower["stage"], slower["size"], slower["cause"]) == ("compile", 8, "")
-    assert (few["ratio"], few["reason"]) == (None, "only in A")
+    assert (code, document["schema"], document["counts"]["slower"]) == (1, 2, 1)
+    assert document["answer"].startswith("`Work` compiles ")
+    assert (slower["stage"], slower["size"], slower["evidence"]) == ("compile", 8, "clock")
+    assert (slower["clock"], slower["low"] > 1, slower["needs"]) == ("wall", True, "")
+    assert (few["ratio"], few["problem"], few["detail"]) == (None, "only in", "A")
     assert document["error_rates"] == {f"box, effort default, {ENV}": None}
 
 
@@ -131,7 +142,8 @@ def test_markdown_folds_what_did_not_become_slower_or_faster(compare, tmp_path):
     text = output.read_text()
 
     assert (code, out) == (1, "")
-    assert text.startswith("**1 slower, 1 incomparable**")
+    assert text.startswith("**Work compiles ")
+    assert "1 slower, 1 incomparable" in text
     assert "From A to B: jax 0.10.2 → 0.11.2, flags equal." in text
     assert "<details><summary>1 incomparable</summary>" in text
     assert text.index("### Slower") < text.index("<details>")
@@ -149,7 +161,7 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
                 taken.samples_ns = [(more if size else 1 / more) * ns for ns in taken.samples_ns]
             Store(store_path(tmp_path, "box", commit, case[0].env)).append(case)
     code, out, _ = compare(*BOTH, tmp_path)
-    headings, trace, compiled = (re.split(r"  +", line.strip()) for line in out.splitlines()[3:6])
+    headings, trace, compiled = (re.split(r"  +", line.strip()) for line in out.splitlines()[4:7])
 
     counted = ["slower", "faster", "same", "unsure"]
     assert code == 1
@@ -160,7 +172,8 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
     assert 1.26 < float(compiled[2]) < 1.31
     assert re.fullmatch(r"slower \(1\.2[6-9]\d\)", compiled[3])
     assert compiled[4:6] == ["49", "1"]
-    assert out.startswith("compile as a whole slower; 49 slower, 1 faster, 50 same")
+    assert re.match(r"compile is 2\d % slower in most cases; nothing else changed", out)
+    assert "compile as a whole slower; 49 slower, 1 faster, 50 same" in out
     assert "compile as a whole: slower. 29 % slower in most of 50 cases" in out
     assert "Not listed: 29 more slower, 50 same; `--all` lists all." in out
     everything = compare(*BOTH, tmp_path, "--all")[1]
@@ -185,10 +198,10 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
 def test_arms_in_turns_have_no_error_rates_of_arms_one_after_the_other(tmp_path):
     frame = everything(tree(tmp_path, factor=1.2))
     given = named_arms(frame, COMMIT, OTHER, tmp_path)
-    after, turned = (comparison_between(*given, interleaved=one) for one in (False, True))
+    after, turned = (comparison_between(*given, look=Look(one)) for one in (False, True))
     assert "`harness aa" in summary.footer(after)[0]
     assert summary.footer(turned) == []
-    assert summary.legend(after)[0].startswith("A, B: seconds")
+    assert summary.legend(after)[0].startswith("A, B: geometric means over processes")
     nothing = comparison_between(given[0], replace(given[1], rows=given[1].rows.head(0)))
     assert summary.legend(nothing) == ()
 

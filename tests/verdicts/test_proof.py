@@ -5,9 +5,9 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
-from harness.verdicts import compare_arms
 from harness.verdicts.proof import Equal, equal
 from tests.verdicts.arms_of import records
+from tests.verdicts.words import compare_arms
 
 CODE = {"./solver.py": "1111", "numpy==2.1.0": "2222"}
 BUILDS = ("trace", "lower", "compile")
@@ -22,7 +22,7 @@ def arm(factor=1.0, stages=BUILDS, **fields):
 
 def rows(a, b):
     frame = compare_arms(a, b)
-    return frame[frame["basis"] != ""].set_index("stage")
+    return frame[frame["evidence"] != ""].set_index("stage")
 
 
 @pytest.mark.parametrize("n", [1, 8])
@@ -44,13 +44,32 @@ def test_same_code_versions_counts_and_program_take_the_same_cpu_time(n):
         {"fingerprint": "f2"},
         {"jax": "0.11.2"},
         {"facts": Facts(trace_calls=1000, lower_calls=560)},
-        {"facts": None},
     ],
     ids=lambda other: "".join(other),
 )
 def test_whatever_differs_or_is_not_recorded_leaves_it_to_the_clock(other):
     found = rows(arm(), arm(1.3, **other))
     assert found.loc["compile", "verdict"] == "slower"
+    assert found.loc["trace", "verdict"] == "slower"
+
+
+def test_what_the_clock_changed_one_way_although_nothing_is_known_to_differ_is_the_machine():
+    """Python's calls were not counted, so nothing is proven; but the code that ran is the same."""
+    found = rows(arm(facts=None), arm(1.3, facts=None))
+    assert set(found["verdict"]) == {"unsure"}
+    assert set(found["cause"]) == {"machine"}
+    assert set(found["needs"]) == {"turns"}
+    assert found["clock_ratio"].between(1.25, 1.35).all()
+    in_turns = compare_arms(arm(facts=None), arm(1.3, facts=None), in_turns=True)
+    assert "slower" in set(in_turns["verdict"]), "both sides met one machine"
+
+
+def test_an_equal_module_compiles_in_the_same_time_whatever_code_made_it():
+    counted = {"jaxpr_equations": 40, "stablehlo_operations": 90, "stablehlo_bytes": 4000}
+    facts = Facts(trace_calls=1000, lower_calls=500, **counted)
+    other = {"code": {"./solver.py": "3333"}, "facts": facts}
+    found = rows(arm(facts=facts), arm(1.3, **other))
+    assert found.loc["compile", ["verdict", "cause"]].tolist() == ["same", "machine"]
     assert found.loc["trace", "verdict"] == "slower"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import harness
 from harness.records.schema import to_raw
-from harness.verdicts.judge import compare_arms
 from harness.verdicts.pairs import environment_lines
 from tests.frame.cases import case, frame
+from tests.verdicts.words import compare_arms
 
 
 def measured(jax, seconds, **fields):

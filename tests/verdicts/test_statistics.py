@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from harness.frame.load import frame_of
-from harness.verdicts.judge import compare_arms
 from harness.verdicts.statistics import counting, estimates, p_of_share, rises
 from tests.verdicts.arms_of import records
+from tests.verdicts.words import compare_arms
 
 
 def test_a_ratio_of_just_the_effect_counts_in_both_directions():
@@ -50,8 +50,9 @@ def test_rows_of_one_stage_lend_each_other_what_they_know_of_their_spread():
     assert 0.03 < (whole.p < 0.05).mean() < 0.07
     # A look that may err less has wider intervals, and a larger p.
     assert quarter.p == pytest.approx(np.minimum(4 * whole.p, 1))
-    assert (quarter.low < whole.low).all()
-    assert (quarter.high > whole.high).all()
+    low, high = zip(quarter.interval(), whole.interval(), strict=True)
+    assert (low[0] < low[1]).all()
+    assert (high[0] > high[1]).all()
     a = np.array([[0.0] * 3, [0.0] * 3, [0.0, np.nan, np.nan], [np.nan] * 3])
     found = estimates(a, a + np.array([[0.0], [1.0], [1.0], [0.0]]))
     assert found.p[:2].tolist() == [1.0, 0.0], "without spread"

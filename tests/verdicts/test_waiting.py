@@ -6,9 +6,9 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.records.schema import StageSamples, to_raw
-from harness.verdicts import compare_arms
 from tests.verdicts.arms_of import records
 from tests.verdicts.test_proof import CODE, Facts
+from tests.verdicts.words import compare_arms
 
 
 def arm(waiting_s, stage="trace", n=6, scatter_s=1e-3, others=0.1, average=1.0, cpu_s=0.02, seed=0):
@@ -28,15 +28,15 @@ def arm(waiting_s, stage="trace", n=6, scatter_s=1e-3, others=0.1, average=1.0, 
 
 def row_of(a, b, **options):
     frame = compare_arms(a, b, **options)
-    return frame[frame["basis"] != ""].iloc[0]
+    return frame[frame["evidence"] != ""].iloc[0]
 
 
 @pytest.mark.parametrize("stage", ["trace", "lower", "compile"])
 def test_what_waits_longer_is_slower_though_its_cpu_time_is_the_same(stage):
     row = row_of(arm(0.0, stage), arm(0.2, stage))
 
-    assert (row["verdict"], row["cause"], row["basis"]) == ("slower", "waiting", "wall")
-    assert row["reason"].startswith("waits 200 ms more in " + stage)
+    assert (row["verdict"], row["evidence"], row["clock"]) == ("slower", "waiting", "wall")
+    assert row["reason"].startswith("waits 200 ms more (wall time beyond CPU time)")
     # What is shown is what decided.
     assert row["b_s"] == pytest.approx(0.22, rel=0.1)
     assert 1 < row["low"] < row["ratio"] < row["high"]
@@ -52,7 +52,7 @@ def test_what_waits_longer_is_slower_though_its_cpu_time_is_the_same(stage):
     ],
 )
 def test_what_does_not_count_or_is_hidden_is_not_called(a, b):
-    assert row_of(arm(**{"waiting_s": 0.0, **a}), arm(**b))["cause"] != "waiting"
+    assert row_of(arm(**{"waiting_s": 0.0, **a}), arm(**b))["evidence"] != "waiting"
 
 
 def test_a_machine_without_idle_time_makes_processes_wait_by_itself():
@@ -61,5 +61,5 @@ def test_a_machine_without_idle_time_makes_processes_wait_by_itself():
     assert row_of(a, arm(0.06, **busy))[["verdict", "cause"]].tolist() == ["unsure", "load"]
     assert row_of(arm(0.0, **busy), arm(0.06, **busy))["cause"] == "load"
     # Four processes a core make what computes for 20 ms wait for about 80, not for 500.
-    assert row_of(arm(0.0, **busy), arm(0.5, **busy))["cause"] == "waiting"
-    assert row_of(arm(0.0, **busy), arm(0.06, **busy), interleaved=True)["cause"] == "waiting"
+    assert row_of(arm(0.0, **busy), arm(0.5, **busy))["evidence"] == "waiting"
+    assert row_of(arm(0.0, **busy), arm(0.06, **busy), in_turns=True)["evidence"] == "waiting"

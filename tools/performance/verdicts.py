@@ -1,6 +1,7 @@
 """Verdicts held against arms that are made of real processes, in which the truth is known.
 
     python -m tools.performance.verdicts TREE... [--arms 24] [--seed 1] [--save FILE] [--looks N]
+    python -m tools.performance.verdicts TREE... --classes 100
 
 TREE are results trees or record files of identical code: `results/MACHINE/aa/records/RUN/*` after
 `harness aa`. Their processes are permuted between two arms, those of one round together, because
@@ -8,6 +9,11 @@ they share what the machine did then. Each pair of arms is judged by what `harne
 as it is (false alarms), with 5, 10 or 20 % more time in a tenth of the rows, drawn anew for each
 pair (power; --save writes it as CSV and SVG), and with planted changes, which must be told. With
 several TREE, each is held against the next as well, as it was measured.
+
+With --classes 100 so many pairs of equal arms of eight processes are drawn in each class: both of
+one tree (like load), one of each of two (unlike load), and one of a tree against one that has half
+of its processes of another (load that changes within a side). TREE are then measured at loads of
+their own, 16 processes a case or more. Each is judged with proof, without it, and as pairs.
 
 With --looks 8 the arms are of eight rounds at most and are judged as `harness compare --live` does
 instead: after 4 rounds, and after every 4 more, at each look's share of the error; once more with
@@ -31,15 +37,18 @@ import pandas as pd
 from harness.frame.columns import COLUMNS, LISTS, NUMBERS
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of, record_files_of
+from harness.output import comparison as summary
 from harness.records.schema import Problems, digest, read_file
 from harness.stages.registry import STAGES
-from harness.verdicts import summary
-from harness.verdicts.aa.rates import CALLED, anonymous
+from harness.verdicts.aa.rates import anonymous
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
+from harness.verdicts.judge import Look
 from harness.verdicts.live.comparison import open_rows
 from harness.verdicts.live.rounds import next_look, share
+from harness.verdicts.table import exit_code_of
+from harness.verdicts.verdict import MOVED
 from tools.performance.command import options
 
 EFFECTS = (0.05, 0.10, 0.20)
@@ -78,7 +87,7 @@ def pooled(trees: list[Path]) -> Pool:
                 "key": digest(*case, record.precision, record.protocol),
                 "replicate": f"{number} {record.replicate}",
                 "process": process,
-                **{"commit": "", "dirty": "", "code": {}, "effort": "of several"},
+                **{"commit": "", "dirty": "", "effort": "of several"},
             }
             records.append(msgspec.structs.replace(record, **changed))
     return Pool(frame_of(records), rounds, list(loads.values()))
@@ -145,7 +154,7 @@ def judged(a: pd.DataFrame, b: pd.DataFrame, **how: Any) -> pd.DataFrame:
     """Return what `harness compare` says, and which rows it calls: alone, and as a whole stage."""
     verdicts = comparison_between(Arm("A", a), Arm("B", b), **how).frame
     return verdicts.assign(
-        called=verdicts["verdict"].isin(CALLED), together=verdicts["stage_verdict"].isin(CALLED)
+        called=verdicts["verdict"].isin(MOVED), together=verdicts["stage_verdict"].isin(MOVED)
     )
 
 
@@ -247,7 +256,7 @@ def looked(pool: Pool, rng: random.Random, count: int, limit: int) -> None:
             )
             parts = (share([one / limit for one in looks]), 1.0)
             for part, (how, called) in zip(parts, ever.items(), strict=True):
-                frame = judged(a, b, interleaved=True, share=part)
+                frame = judged(a, b, look=Look(in_turns=True, share=part))
                 called |= set(frame["stage"][frame["called"] | frame["together"]])
                 if how == "its share" and len(looks) == 1:
                     closed.append(1 - len(open_rows(frame)) / len(frame))
@@ -264,8 +273,57 @@ def looked(pool: Pool, rng: random.Random, count: int, limit: int) -> None:
     print(f"rows closed at the first look: {statistics.mean(closed):.0%}")
 
 
+EACH = 8
+"""Processes of an arm."""
+
+
+def classes(pool: Pool, rng: random.Random, count: int) -> None:
+    """Print how often equal arms are called different, by what the machine was like meanwhile."""
+    by_tree: dict[int, list[Round]] = {}
+    for one in sorted(set(pool.rounds.values())):
+        by_tree.setdefault(one[0], []).append(one)
+    trees = [own for own in by_tree.values() if len(own) >= 2 * EACH]
+
+    def like() -> tuple[list[Round], list[Round]]:
+        own = rng.sample(rng.choice(trees), 2 * EACH)
+        return own[:EACH], own[EACH:]
+
+    def unlike() -> tuple[list[Round], list[Round]]:
+        one, other = rng.sample(trees, 2)
+        return rng.sample(one, EACH), rng.sample(other, EACH)
+
+    def changing() -> tuple[list[Round], list[Round]]:
+        one, other = rng.sample(trees, 2)
+        own = rng.sample(one, EACH + EACH // 2)
+        return own[:EACH], own[EACH:] + rng.sample(other, EACH - EACH // 2)
+
+    kinds: dict[str, Callable[[], tuple[list[Round], list[Round]]]] = {"like load": like}
+    if len(trees) > 1:
+        kinds |= {"unlike load": unlike, "load that changes": changing}
+    print(f"\n{'class':18s} {'judged':14s} {'called':>16s} {'families':>9s} {'same':>6s} unsure")
+    for name, draw in kinds.items():
+        ways: dict[str, list[pd.DataFrame]] = {"with proof": [], "without proof": []}
+        if name == "like load":
+            ways["in turns"] = []
+        for _ in range(count):
+            a, b = (arm(pool, set(chosen)) for chosen in draw())
+            for way, frames in ways.items():
+                pair = (a, b) if way == "with proof" else (anonymous(a), anonymous(b))
+                look = Look(in_turns=way == "in turns")
+                frames.append(comparable(judged(*pair, look=look)))
+        for way, frames in ways.items():
+            rows = pd.concat(frames)
+            one = rate(int(rows["called"].sum()), len(rows))
+            families = sum((own["called"] | own["together"]).any() for own in frames)
+            shares = rows["verdict"].value_counts(normalize=True)
+            print(
+                f"{name:18s} {way:14s} {one.count:5d} of {one.of:6d} {families:4d}/{len(frames)} "
+                f"{shares.get('same', 0):6.1%} {shares.get('unsure', 0):6.1%}"
+            )
+
+
 def main() -> None:
-    given = options(__doc__, select=True, arms=24, seed=1, save="", looks=0)
+    given = options(__doc__, select=True, arms=24, seed=1, save="", looks=0, classes=0)
     trees, rng = [Path(one) for one in given.select], random.Random(given.seed)
     pool = pooled(trees)
     rounds = set(pool.rounds.values())
@@ -275,6 +333,9 @@ def main() -> None:
     )
     if given.looks:
         looked(pool, rng, given.arms, given.looks)
+        return
+    if given.classes:
+        classes(pool, rng, given.classes)
         return
     arms = [drawn(pool, rng) for _ in range(given.arms)]
     alarms("Permuted", [judged(anonymous(a), anonymous(b)) for a, b in arms])
@@ -296,7 +357,7 @@ def main() -> None:
     print("\nPlanted")
     for what, changed in planted(arms[0][1], rng).items():
         frame = comparison_between(Arm("A", arms[0][0]), Arm("B", changed)).frame
-        print(f"  {what}: exit code {summary.exit_code(frame):d}; {summary.summary_text(frame)}")
+        print(f"  {what}: exit code {exit_code_of(frame):d}; {summary.summary_text(frame)}")
         for line in summary.stage_lines(frame):
             print(f"    {line}")
 

@@ -10,7 +10,7 @@ import pandas as pd
 from harness.frame.frame import rows_of
 from harness.report import charts
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
-from harness.verdicts.rules import SLOWER, VERDICTS
+from harness.verdicts.verdict import KINDS, SLOWER
 
 if TYPE_CHECKING:
     from harness.report.measured import Measured
@@ -45,7 +45,7 @@ def _changed(measured: Measured) -> tuple[str, ...]:
 def _counts(verdicts: pd.DataFrame) -> str:
     """Return how often each verdict was given: `2 slower, 5 unsure, 40 same`."""
     counts = verdicts["verdict"].value_counts()
-    return ", ".join(f"{counts[name]} {name}" for name in VERDICTS if name in counts)
+    return ", ".join(f"{counts[name]} {name}" for name in KINDS if name in counts)
 
 
 def _figure(verdicts: pd.DataFrame) -> Figure:
@@ -84,7 +84,7 @@ def _table(verdicts: pd.DataFrame) -> Table:
         *(Column(name, name, ColumnKind.RATIO) for name in ("ratio", "low", "high")),
         Column("a_s", "before", ColumnKind.SECONDS),
         Column("b_s", "now", ColumnKind.SECONDS),
-        *plain("cause", "reason", "basis"),
+        *plain("cause", "reason", "evidence", "clock"),
         Column("n_a", "n before", ColumnKind.COUNT),
         Column("n_b", "n now", ColumnKind.COUNT),
         Column("p_adjusted", "p, adjusted", ColumnKind.NUMBER),

@@ -20,7 +20,6 @@ from harness.frame.frame import axes_key, axis_text
 from harness.frame.load import frame_of
 from harness.records import json_file
 from harness.records.files import OWN
-from harness.verdicts import rules
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
 from harness.verdicts.error_rates import (
     METHOD,
@@ -33,8 +32,10 @@ from harness.verdicts.error_rates import (
     read,
     total,
 )
-from harness.verdicts.judge import compare_arms
-from harness.verdicts.pairs import CASE, Pairs, Row, axes_of, pair
+from harness.verdicts.judge import judged_arms
+from harness.verdicts.pairs import CASE, Pairs, Row, axes_of
+from harness.verdicts.table import table
+from harness.verdicts.verdict import MOVED, SLOWER
 
 ASV_FACTOR = 1.1
 """What `asv compare` and `asv continuous` take unless they are told otherwise."""
@@ -42,13 +43,11 @@ ASV_FACTOR = 1.1
 AT_ONCE = 5
 """One row in so many has its slow-down when it is judged; of the others it is taken back."""
 
-CALLED = (rules.FASTER, rules.SLOWER)
-
 Flagged = Iterator[tuple[str, bool]]
 """The stage of each row, and whether it was called different."""
 
 
-class Judged(NamedTuple):
+class JudgedArms(NamedTuple):
     """Two arms, and what `harness compare` says of them."""
 
     pairs: Pairs
@@ -58,22 +57,23 @@ class Judged(NamedTuple):
     def rows(self) -> Iterator[tuple[Row, Row, pd.Series[Any]]]:
         """Yield the rows of both arms that were judged, with their verdict."""
         for (a, b), (_, verdict) in zip(self.pairs.pairs, self.verdicts.iterrows(), strict=True):
-            if a is not None and b is not None and verdict["basis"]:
+            if a is not None and b is not None and verdict["clock"]:
                 yield a, b, verdict
 
 
-def judged(a: pd.DataFrame, b: pd.DataFrame) -> Judged:
+def judged(a: pd.DataFrame, b: pd.DataFrame) -> JudgedArms:
     """Judge two arms as `harness compare` does where no noise is known."""
-    return Judged(pair(a, b), compare_arms(a, b))
+    pairs, verdicts = judged_arms(a, b)
+    return JudgedArms(pairs, table(pairs, verdicts))
 
 
 def anonymous(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame without fingerprints, so that the numbers alone decide on a verdict.
+    """Return a frame without programs and code, so that the numbers alone decide on a verdict.
 
-    Identical arms have equal programs, and a verdict on equal programs excuses rows that differ: it
-    would hide what is to be counted here.
+    Identical arms have equal programs, and proof excuses rows that differ all the same: it would
+    hide what is to be counted here.
     """
-    return frame.assign(fingerprint="")
+    return frame.assign(fingerprint="", code="", commit="")
 
 
 def rates_of(
@@ -124,21 +124,21 @@ def rates_of(
     )
 
 
-def rows_called(one: Judged) -> Flagged:
+def rows_called(one: JudgedArms) -> Flagged:
     """Yield what is called faster or slower, row by row."""
     for _, _, verdict in one.rows():
-        yield verdict["stage"], verdict["verdict"] in CALLED
+        yield verdict["stage"], verdict["verdict"] in MOVED
 
 
-def families_called(one: Judged) -> Flagged:
+def families_called(one: JudgedArms) -> Flagged:
     """Yield each stage, and whether any row of it, or all of them together, is called."""
-    rows = one.verdicts[one.verdicts["basis"] != ""]
-    called = rows["verdict"].isin(CALLED) | rows["stage_verdict"].isin(CALLED)
+    rows = one.verdicts[one.verdicts["clock"] != ""]
+    called = rows["verdict"].isin(MOVED) | rows["stage_verdict"].isin(MOVED)
     for stage, some in called.groupby(rows["stage"], sort=False).any().items():
         yield str(stage), bool(some)
 
 
-def rows_called_by_asv(one: Judged) -> Flagged:
+def rows_called_by_asv(one: JudgedArms) -> Flagged:
     """Yield what asv's rule calls different: raw seconds, one sample per process."""
     for a, b, _ in one.rows():
         yield a["stage"], differs_for_asv(a["samples"], b["samples"])
@@ -174,7 +174,7 @@ def found_of(
         marked = marked.assign(fingerprint=np.where(as_measured, "lengthened", ""), protocol="")
         for _, b, verdict in judged(anonymous(control), marked).rows():
             if b["fingerprint"]:
-                yield b["stage"], verdict["verdict"] == rules.SLOWER
+                yield b["stage"], verdict["verdict"] == SLOWER
 
 
 def scaled(frame: pd.DataFrame, factors: NDArray[np.float64]) -> pd.DataFrame:
@@ -190,7 +190,7 @@ def scaled(frame: pd.DataFrame, factors: NDArray[np.float64]) -> pd.DataFrame:
     return frame.assign(**lists, value=frame["value"] * factors)
 
 
-def noise(pairs: Iterable[Judged]) -> list[Noise]:
+def noise(pairs: Iterable[JudgedArms]) -> list[Noise]:
     """Return how each stage of each case differs between identical arms."""
     cases: dict[object, Noise] = {}
     for one in pairs:

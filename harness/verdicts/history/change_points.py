@@ -142,9 +142,9 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
             high, low = (before, after) if by and by.rose else (after, before)
             change, reason, is_proven = "", "", bool(by) and high.value < low.value * (1 + least)
             if by and is_proven:
-                change, reason = SLOWER if by.rose else FASTER, by.text
+                change, reason = SLOWER if by.rose else FASTER, f"proven by counts: {by.text}"
             elif by:
-                reason = f"though {by.change}"
+                reason = f"though {by.text}"
             else:
                 one, other = (np.median(relative[level.positions]) for level in (before, after))
                 if abs(math.log(other / one)) < math.log1p(least):  # never where one is NaN

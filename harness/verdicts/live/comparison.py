@@ -28,6 +28,7 @@ from harness.records.store import machine_folder
 from harness.records.units import counted, seconds_text
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.judge import Look
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
 from harness.verdicts.live.rounds import (
     FIRST,
@@ -41,7 +42,6 @@ from harness.verdicts.live.rounds import (
     round_records,
     share,
 )
-from harness.verdicts.rules import UNSURE
 from harness.watch.temporary import temporary_folder
 
 Records = tuple[list[Record], list[Record]]
@@ -120,8 +120,10 @@ def compare_live(
                 results,
                 filters=Filters(stage=options.filters.stage),
                 on=differing_columns(*arms),
-                share=(share(state.looks) if state.looks else 1.0) * (0.5 if stored else 1.0),
-                stored_share=0.5,
+                look=Look(
+                    share=(share(state.looks) if state.looks else 1.0) * (0.5 if stored else 1.0),
+                    stored_share=0.5,
+                ),
             )
             still_open = open_rows(comparison.frame)
             state.open = dict(Counter(still_open["workload"][still_open["in_turns"]]))
@@ -137,11 +139,8 @@ def compare_live(
 
 
 def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a comparison that more processes can decide.
-
-    Not those that are unsure because the environment alone changed: more would not tell.
-    """
-    return frame[(frame["verdict"] == UNSURE) & (frame["cause"] != "environment")]
+    """Return the rows of a comparison that more processes, or such in turns, can decide."""
+    return frame[frame["needs"] != ""]
 
 
 @dataclass

@@ -23,15 +23,15 @@ from harness.cli.options import duration
 from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
+from harness.output.comparison import legend
+from harness.output.explanation import explained
 from harness.records.environment import env_name
 from harness.records.store import Store, store_path
 from harness.stages.sampling import effort
-from harness.verdicts.explain import explained
 from harness.verdicts.live.arm import LiveArm, parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
 from harness.verdicts.statistics import estimates
-from harness.verdicts.summary import legend
 from tests import forks
 from tests.repositories import git
 from tests.verdicts.arms_of import records
@@ -163,10 +163,10 @@ def test_a_module_that_can_no_longer_be_imported_is_broken_until_it_can(project)
     git(project, "commit", "-q", "-m", "fine")
     (benchmarks / "scale.py").write_text(f"import no_such_module{whole}")
     frame = run_live("HEAD", ".", options()).comparison.frame
-    reason = "B failed: importing it raised ModuleNotFoundError: No module named 'no_such_module'."
+    reason = "failed; importing it raised ModuleNotFoundError: No module named 'no_such_module'."
     broken = frame[frame["verdict"] == "broken"]
     assert set(broken["workload"]) == {"scale.Scale"}
-    assert set(broken["reason"]) == {reason}
+    assert set(broken["detail"]) == {reason}
     assert set(broken["target"]) == {"cpu"}
     assert set(frame["workload"]) == {"scale.Scale", "fine.Fine"}
 
@@ -203,8 +203,7 @@ def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(proj
     (text,) = explained(comparison, records, narrowed=True)
     assert text.count("scale.Scale@cpu/warm#1: ") == 2
     assert "no records at hand" not in text
-    (_, said) = legend(comparison)[0].split("B takes longer; ")
-    assert said.startswith("as measured, because the processes took turns")
+    assert "B takes longer; the processes of both sides took turns" in legend(comparison)[0]
 
     same = (parse("."), parse("."))
     (problem,) = difference_problems(same, (records[0], records[0]))

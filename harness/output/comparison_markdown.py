@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from harness.output import comparison as summary
+from harness.output.verdicts import reasons_of, sentence
 from harness.records.printable import escaped, table_lines
-from harness.verdicts import programs, rules, summary
+from harness.verdicts import programs, verdict
 from harness.verdicts.pairs import environment_lines, left_out_lines
+from harness.verdicts.table import ordered
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -30,12 +33,14 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     Rows that are `same` are only counted, and tables end where the room does, unless `every`.
     `inside` says what became of compiles, as :func:`harness.verdicts.inside.lines` does.
     """
-    frame = summary.ordered(comparison.frame)
-    above = [f"**{escaped(summary.summary_text(frame))}**", escaped(summary.heading(comparison))]
-    above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
+    frame = ordered(reasons_of(comparison, facts=False))
+    answer = sentence(comparison).replace("`", "")  # bold stands for it
+    above = [f"**{escaped(answer)}.**", escaped(f"{summary.summary_text(frame)}.")]
+    above += [escaped(summary.heading(comparison))]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
     above += [escaped(line) for line in left_out_lines(comparison.pairs.left_out)]
     above += [escaped(line) for line in summary.warning_lines(comparison)]
+    above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):
         above.append("\n".join([first, "", *(f"- {escaped(one.strip())}" for one in rest)]))
@@ -46,16 +51,16 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     below = [f"<sub>{escaped(line)}</sub>" for line in said]
     room = None if every else MOST_CHARACTERS - sum(map(len, (*above, *below)))
     tables = []
-    for verdict in rules.VERDICTS:
-        rows = frame[frame["verdict"] == verdict]
-        if rows.empty or (verdict == rules.SAME and not every):
+    for kind in verdict.KINDS:
+        rows = frame[frame["verdict"] == kind]
+        if rows.empty or (kind == verdict.SAME and not every):
             continue
         text = _table(rows, room)
         room = None if room is None else room - len(text)
-        if verdict in (rules.BROKEN, rules.SLOWER, rules.MORE, rules.FASTER, rules.LESS):
-            tables += [f"### {verdict.capitalize()}", text]
+        if kind not in (verdict.UNSURE, verdict.INCOMPARABLE, verdict.SAME):
+            tables += [f"### {kind.capitalize()}", text]
         else:
-            title = f"<summary>{len(rows)} {verdict}</summary>"
+            title = f"<summary>{len(rows)} {kind}</summary>"
             tables.append(f"<details>{title}\n\n{text}\n\n</details>")
     return "\n\n".join([*above, *tables, *below])
 

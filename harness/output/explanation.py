@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from harness.frame.differences import environment_difference, facts_difference
 from harness.frame.frame import rows_of
+from harness.output.comparison import ratio_text
+from harness.output.verdicts import CLOCKS, percent, reasons_of
 from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
-from harness.verdicts import rules
+from harness.verdicts import rules, verdict
 from harness.verdicts.arms import records_behind
 from harness.verdicts.pairs import Pair, Row
-from harness.verdicts.summary import BASES, cases, ordered, ratio_text
+from harness.verdicts.table import cases, ordered
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
@@ -33,9 +35,9 @@ def explained(
     `records` are those of each arm, such as :class:`harness.verdicts.arms.StoredRecords`;
     others among them do no harm.
     """
-    frame = ordered(comparison.frame)
+    frame = ordered(reasons_of(comparison))
     if not narrowed:
-        frame = frame[frame["verdict"] != rules.SAME]
+        frame = frame[frame["verdict"] != verdict.SAME]
     chosen = frame.iloc[:MOST]
     pairs = [comparison.pairs.pairs[number] for number in chosen.index]
     known = [
@@ -55,13 +57,13 @@ def explained(
 def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
     lines = [f"  rule: {row['reason']}"]
     a, b = pair
-    if row["basis"]:
+    if row["clock"]:
         p, corrected = _number(row["p"]), _number(row["p_adjusted"])
         usual = row["effect"] <= registry.effect(row["stage"])
-        raised = "" if usual else " (raised: this machine's A/A)"
+        raised = "" if usual else " (raised: what this machine does by itself)"
         lines.append(
             f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
-            f"{rules.percent(row['effect'])} counts{raised}; seconds {BASES[row['basis']]}"
+            f"{percent(row['effect'])} counts{raised}; {CLOCKS[row['clock']]}"
         )
         if row["stage_reason"]:
             lines.append(f"  the stage: {row['stage_verdict']}: {row['stage_reason']}")
