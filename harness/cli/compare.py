@@ -335,7 +335,7 @@ def _page(
     """Yield what people read; `records` of the arms explain it."""
     frame = reasons_of(comparison, facts=False)
     yield Heading(f"{sentence(comparison)}.")
-    yield f"{summary.summary_text(frame)}."
+    yield summary.summary_text(frame)
     yield summary.heading(comparison)
     yield from environment_lines(frame)
     yield from left_out_lines(comparison.pairs.left_out)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 LEAST_PROCESSES = 3
 """Per side; with fewer there is no interval."""
@@ -44,6 +43,8 @@ def ratio_of(over: Sequence[float], under: Sequence[float]) -> Ratio:
         over: one time per process, all above 0; at least one.
         under: the same of the other side.
     """
+    from scipy import stats  # a second that no other reader of this file needs
+
     value = statistics.median(over) / statistics.median(under)
     if min(len(over), len(under)) < LEAST_PROCESSES:
         return Ratio(value)

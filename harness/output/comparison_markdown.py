@@ -35,7 +35,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     """
     frame = ordered(reasons_of(comparison, facts=False))
     answer = sentence(comparison).replace("`", "")  # bold stands for it
-    above = [f"**{escaped(answer)}.**", escaped(f"{summary.summary_text(frame)}.")]
+    above = [f"**{escaped(answer)}.**", escaped(summary.summary_text(frame))]
     above += [escaped(summary.heading(comparison))]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
     above += [escaped(line) for line in left_out_lines(comparison.pairs.left_out)]

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
 import numpy as np
-from scipy.stats import binomtest
 
 from harness.errors import HarnessWarning, UsageError, nearest
 from harness.frame.frame import axes_key, axis_column
@@ -74,6 +73,8 @@ def rate(count: int, of: int) -> Rate:
     Source: C. J. Clopper and E. S. Pearson, Biometrika 26 (1934) 404-413, as in
     :meth:`scipy.stats.BinomTestResult.proportion_ci`.
     """
+    from scipy.stats import binomtest  # a second that no comparison needs
+
     if not of:
         return Rate(0, 0, 0.0, 1.0)
     low, high = binomtest(count, of).proportion_ci(0.95, "exact")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, special, stats
+from scipy import special
 
 from harness.frame.ratios import CONFIDENCE, LEAST_PROCESSES
 
@@ -51,7 +51,7 @@ class Estimates(NamedTuple):
             known = np.nan_to_num(adjusted) > 0
             part[known] = self.p[known] / adjusted[known]
         # Of values without any spread the interval is the ratio itself.
-        half = stats.t.isf((1 - CONFIDENCE) * self.share * part / 2, self.freedom) * self.error
+        half = -special.stdtrit(self.freedom, (1 - CONFIDENCE) * self.share * part / 2) * self.error
         middle = np.log(self.ratio)
         return np.exp(middle - half), np.exp(middle + half)
 
@@ -136,7 +136,7 @@ def _difference(a: Floats, b: Floats, paired: bool) -> tuple[Floats, Floats, Flo
 
 def _p(difference: Floats, error: Floats, freedom: Floats, enough: Bools) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * stats.t.sf(np.abs(difference / error), freedom)
+        p = 2 * special.stdtr(freedom, -np.abs(difference / error))
     return np.where(enough & (error == 0), np.where(np.abs(difference) < 1e-12, 1.0, 0.0), p)
 
 
@@ -149,6 +149,8 @@ def _moderated(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     beyond = logs.var(ddof=1) - special.polygamma(1, half).mean()
     prior = 1e6  # all rows have one variance
     if beyond > 1e-5:
+        from scipy import optimize  # half as long to import as all the rest
+
         prior = 2 * optimize.brentq(lambda x: special.polygamma(1, x) - beyond, 1e-4, 1e6)
     usual = math.exp(logs.mean() + special.digamma(prior / 2) - math.log(prior / 2))
     found = np.where(known, (prior * usual + freedom * variance) / (prior + freedom), variance)
@@ -163,10 +165,9 @@ def counting(ratio: Floats, effect: Floats) -> Bools:
 def adjust(p: Floats, counts: Bools) -> Floats:
     """Return p corrected for the number of rows of a family, NaN where p is NaN.
 
-    Benjamini and Hochberg's step-up (J. R. Statist. Soc. B 57 (1995) 289-300) by
-    :func:`scipy.stats.false_discovery_control`: of rows called different at `alpha`, at most the
-    share `alpha` is expected to be wrong; where nothing differs at all, the probability of calling
-    any row different is at most `alpha`.
+    Benjamini and Hochberg's step-up (J. R. Statist. Soc. B 57 (1995) 289-300): of rows called
+    different at `alpha`, at most the share `alpha` is expected to be wrong; where nothing differs
+    at all, the probability of calling any row different is at most `alpha`.
 
     The more rows differ for certain, the less the step-up asks of the others. Only a row whose
     change counts can be called different, so only such rows may do that for each other: among them
@@ -179,9 +180,18 @@ def adjust(p: Floats, counts: Bools) -> Floats:
     adjusted = np.full(p.shape, np.nan)
     known = ~np.isnan(p)
     if known.any():
-        every = stats.false_discovery_control(p[known])
-        counting = stats.false_discovery_control(np.where(counts, p, 1.0)[known])
+        every = _step_up(p[known])
+        counting = _step_up(np.where(counts, p, 1.0)[known])
         adjusted[known] = np.where(counts[known], counting, every)
+    return adjusted
+
+
+def _step_up(p: Floats) -> Floats:
+    """Return what :func:`scipy.stats.false_discovery_control` does."""
+    order = np.argsort(p)
+    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)
     return adjusted
 
 
@@ -191,7 +201,8 @@ def p_of_share(count: int, of: int, elsewhere: int, of_elsewhere: int) -> float:
     Elsewhere `elsewhere` of `of_elsewhere` were seen, so one is expected with the chance
     (elsewhere + 1/2) / (of_elsewhere + 1): the mean under Jeffreys' prior.
     """
-    return float(stats.binom.sf(count - 1, of, (elsewhere + 0.5) / (of_elsewhere + 1)))
+    # The binomial distribution's own; scipy.stats takes a second to be imported.
+    return float(special.betainc(count, of - count + 1, (elsewhere + 0.5) / (of_elsewhere + 1)))
 
 
 def medians(values: Floats) -> Floats:

@@ -26,6 +26,11 @@ _COUNTS = re.compile(
 _NOT_LISTED = re.compile(r"^Not listed: \d+ (?:more )?\w+[,;]")
 _HEAD = re.compile(r"^workload +case +stage +A ")
 """Of a table that is not there where no row needs a look."""
+_ANSWER = re.compile(
+    r"^(?:`[^`]+` [a-z].* (?:slower|faster|calls)\b|No significant change in|Undecided: |"
+    r"In \d+ rows? nothing differs, and the machine differed)"
+)
+"""Which change is the largest, and what the machine did, is left to chance."""
 _NUMBER = re.compile(
     r"\b[0-9a-f]{8}\b|\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?(?: ?(?:[nµm]?s|min|[kMG]?B)\b)?"
 )
@@ -45,7 +50,7 @@ def shown(said: str) -> str:
 
 def _plain(line: str) -> str | None:
     """Return a line without what differs from run to run; None where a run may lack it."""
-    if _COUNTS.match(line) or _NOT_LISTED.match(line) or _HEAD.match(line):
+    if any(one.match(line) for one in (_COUNTS, _NOT_LISTED, _HEAD, _ANSWER)):
         return None  # the rows, and the exit code, say it
     row = _ROW.match(line)
     if row:

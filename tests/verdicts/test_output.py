@@ -44,7 +44,7 @@ def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
     assert "1 line(s) of another schema version" in err
     assert out.splitlines()[0] in ("`Work` compiles 19 % slower.", "`Work` compiles 20 % slower.")
     assert out.splitlines()[1:3] == [
-        "1 slower.",
+        "1 slower",
         "A: commit=01234567 · B: commit=ffffffff",
     ]
     assert "From A to B: jax 0.10.2 → 0.11.2, flags equal." in out

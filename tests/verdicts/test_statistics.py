@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.frame.load import frame_of
-from harness.verdicts.statistics import counting, estimates, p_of_share, rises
+from harness.verdicts.statistics import adjust, counting, estimates, p_of_share, rises
 from tests.verdicts.arms_of import records
 from tests.verdicts.words import compare_arms
 
@@ -75,3 +75,18 @@ def test_a_share_of_processes_is_rare_where_elsewhere_there_is_none():
     assert p_of_share(3, 8, 0, 88) < 0.001
     assert p_of_share(3, 8, 9, 24) > 0.3
     assert p_of_share(1, 8, 0, 8) > 0.3
+
+
+def test_the_step_up_and_the_tails_are_those_of_scipy():
+    from scipy import stats
+
+    p = np.random.default_rng(2).uniform(0, 0.2, 50)
+    assert adjust(p, np.ones(50, bool)) == pytest.approx(stats.false_discovery_control(p))
+    for count, of, elsewhere, of_elsewhere in ((3, 8, 1, 80), (1, 5, 0, 7), (5, 6, 2, 30)):
+        expected = stats.binom.sf(count - 1, of, (elsewhere + 0.5) / (of_elsewhere + 1))
+        assert p_of_share(count, of, elsewhere, of_elsewhere) == pytest.approx(expected)
+    a, b = np.random.default_rng(3).normal(0, 0.1, (2, 1, 6))
+    found, expected = estimates(a, b), stats.ttest_ind(b[0], a[0])
+    assert found.p[0] == pytest.approx(expected.pvalue)
+    ends = np.exp(expected.confidence_interval(0.95))
+    assert np.ravel(found.interval()) == pytest.approx(np.array(ends))

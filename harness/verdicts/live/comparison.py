@@ -220,6 +220,8 @@ class _Run:
             return
         for place, letter in zip(self.places, "AB", strict=True):
             self.workers.append(Worker(place, letter, self.options))
+        for worker in self.workers:  # both have begun to import JAX
+            worker.begin()
         share = [len(self.only) / max(one.workloads, 1) if self.only else 1 for one in self.workers]
         self.state.arms = [
             [round(one.workloads * part), round(one.cases * part)]

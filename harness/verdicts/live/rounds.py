@@ -54,7 +54,7 @@ class LiveOptions:
 
 
 class Worker:
-    """One side's process that measures; see :mod:`harness.verdicts.live.worker`.
+    """One side's process that measures; see :mod:`harness.engine.in_turns`.
 
     Raises:
         HarnessError: the arm cannot be measured; the text says which, and why.
@@ -63,7 +63,7 @@ class Worker:
     def __init__(self, place: PreparedArm, letter: str, options: LiveOptions) -> None:
         self._name = f"{letter} ({place.arm.text})"
         arm, chosen = place.arm, options.filters
-        command = [arm.python, "-m", "harness.verdicts.live.worker"]
+        command = [arm.python, "-m", "harness.engine.in_turns"]
         self._child = Child(command, place.environment, cwd=place.folder)
         self._lines = self._child.lines()
         job = {
@@ -75,17 +75,20 @@ class Worker:
             "target": [arm.target] if arm.target else chosen.target,
             "scenario": [arm.scenario] if arm.scenario else chosen.scenario,
         }
-        try:
-            about = self.ask(job)
-        except BaseException:
-            self.end()
-            raise
-        self.cases: int = about["cases"]
-        self.workloads: int = about["workloads"]
+        self._child.send(json.dumps(job).encode())
+        self.workloads = self.cases = 0
+
+    def begin(self) -> None:
+        """Wait until it knows how many workloads and cases there are."""
+        about = self._answer()
+        self.cases, self.workloads = about["cases"], about["workloads"]
 
     def ask(self, asked: Mapping[str, Any]) -> Any:
         """Send what is to be done, and return what comes back once it is."""
         self._child.send(json.dumps(asked).encode())
+        return self._answer()
+
+    def _answer(self) -> Any:
         line = next(self._lines, b"")
         if not line:
             last = self._child.output[-1] if self._child.output else self._child.how

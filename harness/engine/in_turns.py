@@ -1,7 +1,7 @@
 """Measures one side of a comparison in turns: started once, it takes a process of each round.
 
 It reads its job from standard input, a line of JSON, and then one line for each round; it answers
-each with a line, and ends with its caller. Started as `python -m harness.verdicts.live.worker`.
+each with a line, and ends with its caller. Started as `python -m harness.engine.in_turns`.
 """
 
 from __future__ import annotations
