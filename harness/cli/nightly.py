@@ -14,6 +14,7 @@ from harness.errors import ExitCode
 from harness.nightly import night as nights
 from harness.nightly import summary as text
 from harness.output.comparison_markdown import to_markdown
+from harness.output.verdicts import sentence
 from harness.records.environment import machine_name
 from harness.records.files import replaced
 from harness.records.printable import printable
@@ -74,7 +75,8 @@ def nightly(
         raise Exit(ExitCode.INTERRUPTED) from None
     own = machine_folder(results, name) / "nights" / summary.night
     compared = ["" if one is None else to_markdown(one) for one in comparisons]
-    page, issue = text.render(summary, compared), text.issue(summary, compared)
+    answers = [sentence(one).replace("`", "") for one in comparisons if one is not None]
+    page, issue = text.render(summary, compared, answers), text.issue(summary, compared)
     (own / "issue.md").unlink(missing_ok=True)
     for file, content in (("summary.md", page), ("issue.md", issue)):
         if content:

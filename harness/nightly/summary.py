@@ -14,19 +14,23 @@ ENDS = {
     ExitCode.BROKEN: "Something fails that worked on the last good night.",
     ExitCode.SOME_FAILED: "Some cases failed, or are missing.",
     ExitCode.UNUSABLE: "Nothing was measured in an environment.",
-    ExitCode.INCOMPLETE: "MeasuredEnvironment, but the report failed.",
+    ExitCode.INCOMPLETE: "Measured, but the report failed.",
 }
 
 FIRST = "Nothing to compare with: no earlier night measured the same."
 
 
-def render(summary: NightSummary, compared: Sequence[str]) -> str:
-    """Return the summary of a night; `compared` is the Markdown of each comparison, "" for none."""
+def render(summary: NightSummary, compared: Sequence[str], answers: Sequence[str]) -> str:
+    """Return the summary of a night.
+
+    `compared` is the Markdown of each comparison, "" for none, and `answers` their sentences.
+    """
     code = ExitCode(summary.exit_code)
     alone = code is ExitCode.FINE and not any(one.against for one in summary.measured)
     parts = [
         f"# Night {summary.night} on {escaped(summary.machine)}",
-        f"**{FIRST if alone else ENDS[code]}** Commit `{summary.commit[:8]}`, effort "
+        *(f"**{escaped(one)}.**" for one in dict.fromkeys(answers)),
+        f"{FIRST if alone else ENDS[code]} Commit `{summary.commit[:8]}`, effort "
         f"{escaped(summary.effort)}, exit code {summary.exit_code}.",
         _environments(summary.measured),
     ]
