@@ -30,7 +30,7 @@ def render(summary: NightSummary, compared: Sequence[str], answers: Sequence[str
     parts = [
         f"# Night {summary.night} on {escaped(summary.machine)}",
         *(f"**{escaped(one)}.**" for one in dict.fromkeys(answers)),
-        f"{FIRST if alone else ENDS[code]} Commit `{summary.commit[:8]}`, effort "
+        f"**{FIRST if alone else ENDS[code]}** Commit `{summary.commit[:8]}`, effort "
         f"{escaped(summary.effort)}, exit code {summary.exit_code}.",
         _environments(summary.measured),
     ]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SCHEMA = 2
 """Version of the layout of :class:`ErrorRates`; from 2 on it has a checksum."""
 
-METHOD = 2
+METHOD = 3
 """The way to verdicts: rates of an older one say nothing of this one."""
 
 FOLDER = "aa"
