@@ -17,7 +17,7 @@ from harness.records.git import top_of
 from harness.verdicts import arms
 from harness.verdicts.arms import Arm
 from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, setting_of, stored
-from harness.verdicts.judge import Judged, Look, judge, judged_arms
+from harness.verdicts.judge import Judged, Terms, judge, judged_arms
 from harness.verdicts.memory import with_sizes
 from harness.verdicts.pairs import LABEL, Pairs, comparable_rows, pair
 from harness.verdicts.table import table
@@ -86,7 +86,7 @@ def compare(
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
     # Labels tell the rows that filters leave.
     named = named_arms(frame if frame is None else frame.reset_index(drop=True), a, b, tree)
-    return comparison_between(*named, tree, filters=filters, look=Look(in_turns)).frame
+    return comparison_between(*named, tree, filters=filters, terms=Terms(in_turns)).frame
 
 
 def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
@@ -160,19 +160,18 @@ def comparison_between(
     *,
     filters: Filters | None = None,
     on: Sequence[str] | None = None,
-    look: Look | None = None,
+    terms: Terms | None = None,
 ) -> Comparison:
     """Compare arms whose rows are at hand, with the error rates that `results` holds.
 
     `filters` hide rows: what is shown is the same with and without them. `on` are the columns in
     which the arms differ by intention; None means those that both select on with different values.
-    `share` is the part of the error that this look at rows in turns may make
-    (:func:`harness.verdicts.live.rounds.share`), `stored_share` that of a look at all others.
+    `terms` say how: in turns or not, and at which share of the error.
     """
     differing = arms.differing(a, b) if on is None else list(on)
     every = pair(a.rows, b.rows, differing)
     pairs, rates = with_sizes(every), rates_of(a, b, results)
-    judged = judge(pairs, scatter_of(rates.known), look)
+    judged = judge(pairs, scatter_of(rates.known), terms)
     shown = _shown(a, b, pairs, filters or Filters())
     kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
     judged = [judged[number] for number in shown]

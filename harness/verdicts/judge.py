@@ -39,7 +39,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Look:
+class Terms:
     """How pairs are looked at."""
 
     in_turns: bool = False
@@ -60,10 +60,10 @@ def judged_arms(
     """Return the pairs of two arms and the verdict on each; arguments as `compare_arms`."""
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
     pairs = with_sizes(pair(a, b, on))
-    return pairs, judge(pairs, scatter, Look(in_turns))
+    return pairs, judge(pairs, scatter, Terms(in_turns))
 
 
-def judge(pairs: Pairs, scatter: Scatter, look: Look | None = None) -> list[Judged]:
+def judge(pairs: Pairs, scatter: Scatter, terms: Terms | None = None) -> list[Judged]:
     """Return the verdict on each pair, in their order.
 
     Rows of one stage, machine, target and scenario that both arms share are a family: they are
@@ -72,11 +72,11 @@ def judge(pairs: Pairs, scatter: Scatter, look: Look | None = None) -> list[Judg
     `pairs` are all that both arms have; what is hidden later is judged as well. `scatter` is what
     this machine's own A/A says.
     """
-    look = look or Look()
+    terms = terms or Terms()
     found: list[Judged] = []
     members: dict[tuple[Any, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
-        in_turns = look.in_turns or took_turns((a, b))
+        in_turns = terms.in_turns or took_turns((a, b))
         # Arms that took turns were measured here, on whatever device they were told to use.
         decided = memory.judged(a, b) or rules.without_clock(a, b, machines=not in_turns)
         if decided is None and a and b:
@@ -91,7 +91,7 @@ def judge(pairs: Pairs, scatter: Scatter, look: Look | None = None) -> list[Judg
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
         same = [equal(a, b) for a, b in rows]
-        part = look.share if in_turns else look.stored_share
+        part = terms.share if in_turns else terms.stored_share
         families.append(Family(rows, numbers, effects, bool(in_turns), same, loads, part))
     for family, whole in zip(families, _wholes(families), strict=True):
         for number, row in zip(family.numbers, _rows(family, whole), strict=True):

@@ -20,7 +20,7 @@ from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.stages import registry
 from harness.verdicts.compare import comparison_between, named_arms
-from harness.verdicts.judge import Look
+from harness.verdicts.judge import Terms
 from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
 
@@ -198,7 +198,7 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
 def test_arms_in_turns_have_no_error_rates_of_arms_one_after_the_other(tmp_path):
     frame = everything(tree(tmp_path, factor=1.2))
     given = named_arms(frame, COMMIT, OTHER, tmp_path)
-    after, turned = (comparison_between(*given, look=Look(one)) for one in (False, True))
+    after, turned = (comparison_between(*given, terms=Terms(one)) for one in (False, True))
     assert "`harness aa" in summary.footer(after)[0]
     assert summary.footer(turned) == []
     assert summary.legend(after)[0].startswith("A, B: geometric means over processes")

@@ -44,7 +44,7 @@ from harness.verdicts.aa.rates import anonymous
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import comparison_between
 from harness.verdicts.error_rates import rate
-from harness.verdicts.judge import Look
+from harness.verdicts.judge import Terms
 from harness.verdicts.live.comparison import open_rows
 from harness.verdicts.live.rounds import next_look, share
 from harness.verdicts.table import exit_code_of
@@ -256,7 +256,7 @@ def looked(pool: Pool, rng: random.Random, count: int, limit: int) -> None:
             )
             parts = (share([one / limit for one in looks]), 1.0)
             for part, (how, called) in zip(parts, ever.items(), strict=True):
-                frame = judged(a, b, look=Look(in_turns=True, share=part))
+                frame = judged(a, b, terms=Terms(in_turns=True, share=part))
                 called |= set(frame["stage"][frame["called"] | frame["together"]])
                 if how == "its share" and len(looks) == 1:
                     closed.append(1 - len(open_rows(frame)) / len(frame))
@@ -309,8 +309,8 @@ def classes(pool: Pool, rng: random.Random, count: int) -> None:
             a, b = (arm(pool, set(chosen)) for chosen in draw())
             for way, frames in ways.items():
                 pair = (a, b) if way == "with proof" else (anonymous(a), anonymous(b))
-                look = Look(in_turns=way == "in turns")
-                frames.append(comparable(judged(*pair, look=look)))
+                terms = Terms(in_turns=way == "in turns")
+                frames.append(comparable(judged(*pair, terms=terms)))
         for way, frames in ways.items():
             rows = pd.concat(frames)
             one = rate(int(rows["called"].sum()), len(rows))

@@ -28,7 +28,7 @@ from harness.records.store import machine_folder
 from harness.records.units import counted, seconds_text
 from harness.verdicts.arms import Arm
 from harness.verdicts.compare import Comparison, comparison_between
-from harness.verdicts.judge import Look
+from harness.verdicts.judge import Terms
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
 from harness.verdicts.live.rounds import (
     FIRST,
@@ -120,7 +120,7 @@ def compare_live(
                 results,
                 filters=Filters(stage=options.filters.stage),
                 on=differing_columns(*arms),
-                look=Look(
+                terms=Terms(
                     share=(share(state.looks) if state.looks else 1.0) * (0.5 if stored else 1.0),
                     stored_share=0.5,
                 ),
