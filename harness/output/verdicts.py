@@ -219,6 +219,10 @@ _PROBLEMS: dict[str, Callable[..., str]] = {
     "protocol": lambda one, effort, other, its: (
         f"processes did different things: {one} (effort {effort}) and {other} (effort {its})"
     ),
+    "method": lambda stage, older, one, other: (
+        f"{stage} is taken in another way since {older}, by method {one} and {other}: check the "
+        f"commit of {older} out and measure it with `harness run`"
+    ),
     "unit": lambda one, other: f"the unit changed: {one or 'none'}{ARROW}{other or 'none'}",
     "samples of which process": lambda arm: (
         f"{arm} does not say which samples are of which process"

@@ -80,6 +80,11 @@ def _unlike(a: Row, b: Row, machines: bool) -> tuple[str, ...]:
         return "version", a["version"], b["version"]
     if all(p == p and p for p in protocols) and protocols[0] != protocols[1]:
         return "protocol", protocols[0], a["effort"], protocols[1], b["effort"]
+    methods = {arm: row.get("method") or 1 for arm, row in arms}
+    known = {arm: number for arm, number in methods.items() if number == number}
+    if len(set(known.values())) > 1:
+        older = min(known, key=lambda arm: known[arm])
+        return "method", a["stage"], older, *(f"{known[arm]:g}" for arm in "AB")
     if a["unit"] != b["unit"]:
         return "unit", a["unit"], b["unit"]
     if b["unit"] != SECONDS:
