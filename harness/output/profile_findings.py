@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.output.profile_causes import several_text
@@ -62,7 +63,8 @@ class _Words:
             "small": self._small,
             "loop": self._loop,
         }
-        self._program = shlex.join(profile.command) if profile.run is not None else "PROGRAM"
+        first, *rest = profile.command if profile.run is not None else ("PROGRAM",)
+        self._program = shlex.join([PurePath(first).name, *rest])
 
     def of(self, finding: Finding) -> FindingText:
         text = self._templates[finding.kind](finding)
