@@ -13,7 +13,7 @@ class ExitCode(enum.IntEnum):
 
     FINE = 0
     WORSE = 1
-    """What was judged is not as it should be: slower, over budget, ailing, or different."""
+    """What was judged is not as it should be: slower, over budget, with problems, or different."""
     USAGE = 2
     SOME_FAILED = 3
     """The others are done, and kept."""
