@@ -37,6 +37,7 @@ from harness.asv.call import AsvCall
 from harness.asv.project import CONFIGURATIONS, AsvProject
 from harness.engine import lock
 from harness.errors import HarnessError
+from harness.records import git
 from harness.records.environment import NIGHT, recorded_env_name
 from harness.records.store import Store, store_path
 from harness.records.units import some
@@ -99,6 +100,7 @@ def _telling(
 
     `rounds` counts the interleaved rounds of each commit and environment.
     """
+    warned: list[str] = []
 
     @functools.wraps(run_benchmarks)
     def told(benchmarks: Any, env: Any, results: Any = None, **options: Any) -> Any:
@@ -123,6 +125,10 @@ def _telling(
             else:
                 now = replace(now, answered_ms=answered_ms)
         now.announce()
+        if not warned:  # asv measures several commits and environments
+            warned.append(_not_that_commit(call))
+            if warned[0]:
+                log.warning(f"harness: {warned[0]}")
         if not ours:
             return run_benchmarks(benchmarks, env, results=results, **options)
         began_ms = int(time.time() * 1000)
@@ -140,6 +146,35 @@ def _telling(
         return done
 
     return told
+
+
+def _not_that_commit(call: AsvCall) -> str:
+    """Return how what is measured differs from the commit that it is filed under; "" if it fits.
+
+    The benchmarks have to be in the repository of that commit: with `repo` another project, such as
+    JAX, nobody but the user knows.
+    """
+    project = _project(call) if call.commit else None
+    if project is None or not project.benchmarks.resolve().is_relative_to(project.repo.resolve()):
+        return ""
+    named = git.commit_of(project.repo, call.commit).hash
+    top = git.top_of(project.repo)
+    if not named or top is None:
+        return ""
+    pathspec = ["."]
+    if project.results.resolve().is_relative_to(top):
+        pathspec.append(f":(exclude,literal){project.results.resolve().relative_to(top)}")
+    changed = git.said(top, "diff", "--name-only", named, "--", *pathspec).splitlines()
+    if not changed:
+        return ""
+    files = some(changed, 3)
+    return f"the working tree is not commit {named[:8]}, which results are filed under: {files}"
+
+
+def _project(call: AsvCall) -> AsvProject | None:
+    return AsvProject.find(
+        [Path(call.folder)], [Path(call.config).name] if call.config else CONFIGURATIONS
+    )
 
 
 @contextlib.contextmanager
@@ -197,9 +232,7 @@ def _reused(
     call: AsvCall, env: Any, done: Any, workloads: Collection[str], began_ms: int
 ) -> list[str]:
     """Return the workloads of which asv had no result, and all records are older than this run."""
-    project = AsvProject.find(
-        [Path(call.folder)], [Path(call.config).name] if call.config else CONFIGURATIONS
-    )
+    project = _project(call)
     machine = call.machine or done.params.get("machine") or ""
     if project is None or not done.commit_hash or not machine:
         return []
@@ -275,20 +308,39 @@ def _print_own(machine: str, result: Any, benchmark: Any, **options: Any) -> Non
 
 def _compare_common(conf: Any, hash_1: str, hash_2: str, **options: Any) -> Any:
     """Compare the environments that both commits have; asv lists those of one, all `n/a`."""
+    before, after = (_by_environment(conf, name, options) for name in (hash_1, hash_2))
+    both = before.keys() & after.keys()
     if not options.get("env_spec"):
-        before, after = (_environments(conf, name, options) for name in (hash_1, hash_2))
-        for name in sorted(before ^ after) if before & after else ():
+        for name in sorted(before.keys() ^ after.keys()) if both else ():
             log.warning(f"{name} is left out: only {hash_1 if name in before else hash_2} has it")
-        options["env_spec"] = sorted(before & after)
-    return _compare(conf=conf, hash_1=hash_1, hash_2=hash_2, **options)
+        options["env_spec"] = sorted(both)
+    done = _compare(conf=conf, hash_1=hash_1, hash_2=hash_2, **options)
+    if options.get("only_changed"):
+        again = {name for env in both for name in _works_again(before[env], after[env])}
+        if again:
+            log.warning(
+                f"harness: {some(sorted(again), 5)}: failed at {hash_1}, and has a value at "
+                f"{hash_2}; asv's --only-changed leaves such out"
+            )
+    return done
 
 
-def _environments(conf: Any, commit: str, options: Mapping[str, Any]) -> set[str]:
+def _works_again(before: Any, after: Any) -> Iterator[str]:
+    """Yield the benchmarks of which a case failed before, and has a value after."""
+    for name in {*before.get_all_result_keys()} & {*after.get_all_result_keys()}:
+        params = after.get_result_params(name)
+        values = (one.get_result_value(name, params) for one in (before, after))
+        if any(a is None and b is not None and b == b for a, b in zip(*values, strict=True)):
+            yield name
+
+
+def _by_environment(conf: Any, commit: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return asv's results of a commit by environment."""
     machines = [load_json(path)["machine"] for path in iter_machine_files(conf.results_dir)]
     machine = options.get("machine") or (machines[0] if len(machines) == 1 else "")
     if not machine:
-        return set()  # asv says so
+        return {}  # asv says so
     with contextlib.suppress(NoSuchNameError):
         commit = get_repo(conf).get_hash_from_name(commit)
     found = iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
-    return {result.env_name for result in found}
+    return {result.env_name: result for result in found}

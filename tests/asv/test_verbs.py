@@ -73,3 +73,39 @@ def test_who_waits_for_another_measurement_says_so_on_the_terminal(project, fres
         held.close()
         waiting.communicate(timeout=200)
     assert waiting.returncode == 0
+
+
+@pytest.mark.nightly
+def test_what_works_again_is_named_where_only_changed_leaves_it_out(tmp_path):
+    project = Project(tmp_path, {"plain": AGAIN.format(body="raise OSError('no such disk')")})
+    first = project.head
+    project.run(code=2)
+    project.write("benchmarks/plain.py", AGAIN.format(body="return 1"))
+    project.commit()
+    project.run()
+    assert said_by_us(project.asv("compare", first, "HEAD")) == []
+    (line,) = said_by_us(project.asv("compare", first, "HEAD", "--only-changed"))
+    assert line.startswith(f"plain.track_bad: failed at {first}, and has a value at HEAD")
+
+
+AGAIN = """
+def track_bad():
+    {body}
+
+
+track_bad.version = "1"
+"""
+
+
+def test_results_under_a_commit_that_is_not_the_working_tree_are_reported_once(tmp_path):
+    project = Project(tmp_path, {"plain": AGAIN.format(body="return 1")})
+    assert said_by_us(project.run()) == []
+    project.write("benchmarks/plain.py", AGAIN.format(body="return 2"))
+    (line,) = said_by_us(project.run())
+    assert line.startswith(f"the working tree is not commit {project.head[:8]}, which results are")
+    assert "benchmarks/plain.py" in line
+    first = project.head
+    project.commit()
+    assert said_by_us(project.run()) == []
+    (line,) = said_by_us(project.asv("run", "-E", "existing", "--set-commit-hash", first))
+    assert f"not commit {first[:8]}" in line

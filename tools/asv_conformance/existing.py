@@ -183,7 +183,8 @@ def test_run_profile_stores_the_work_and_the_value(project, measured):
 )
 def test_profile_shows_the_work_of_a_stage(project, tmp_path, measured, stage, function):
     name = rf"work.Wave.track_{stage}\(8, 'forward', 'cpu'\)"
-    project.asv("profile", "-E", "existing", "--force", "-o", str(tmp_path / "stats"), name)
+    said = project.asv("profile", "-E", "existing", "--force", "-o", str(tmp_path / "stats"), name)
+    assert "failed" not in said
     names = {name for _, _, name in pstats.Stats(str(tmp_path / "stats")).stats}
     assert any(function in name for name in names)
     assert "look_up" not in names
