@@ -1,7 +1,8 @@
 """What this run's `asv` asks for, which it does not tell a `setup_cache`; and its end.
 
 The plugin, which lives in asv's own process, writes it into an environment variable; asv's children
-read it there. Processes that asv starts end with it: killed, it leaves them to measure on.
+read it there. What only they need is imported there: asv of plain benchmarks does not pay for it.
+Processes that asv starts end with it: killed, it leaves them to measure on.
 """
 
 from __future__ import annotations
@@ -16,13 +17,11 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-import psutil
-
-from harness.asv.metrics import FACT_METRICS, case_metrics, process_metrics
-from harness.declare.workload import Case, Workload, name_of
-from harness.engine.containment import end_with_parent
-from harness.stages import sampling
+if TYPE_CHECKING:
+    from harness.declare.workload import Case, Workload
+    from harness.stages import sampling
 
 VARIABLE = "HARNESS_ASV_CALL"
 
@@ -64,6 +63,8 @@ class AsvCall:
     @property
     def effort(self) -> sampling.Effort:
         """How often each case is measured: as asked for here, else by HARNESS_EFFORT, else asv."""
+        from harness.stages import sampling
+
         named = os.environ.get("HARNESS_EFFORT") or ("quick" if self.quick else "default")
         asked = sampling.effort(named)
         return sampling.effort(f"{self.processes}x{asked.passes}") if self.processes else asked
@@ -79,6 +80,9 @@ class AsvCall:
 
     def selects(self, workload: type[Workload], case: Case) -> bool:
         """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
+        from harness.asv.metrics import FACT_METRICS, case_metrics, process_metrics
+        from harness.declare.workload import name_of
+
         name = name_of(workload)
         params = ", ".join(map(repr, case.coordinates.values()))
         readers = [f"{name}.track_{metric}({params})" for metric in case_metrics(workload)]
@@ -91,6 +95,7 @@ class AsvCall:
 
 def end_with(pid: int) -> None:
     """End this process when another is gone."""
+    import psutil
 
     def watch() -> None:
         try:
@@ -109,6 +114,8 @@ def end_server() -> None:
     A thread that watches, as above, must not be there when it forks.
     """
     if sys.platform == "linux" and sys.argv[1:2] == ["run_server"]:
+        from harness.engine.containment import end_with_parent
+
         if os.getppid() == 1 != AsvCall.current().pid:  # asv was gone before
             os._exit(1)
         end_with_parent(os.getppid())

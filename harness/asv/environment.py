@@ -17,6 +17,7 @@ import functools
 import json
 import os
 import subprocess
+import sys
 from typing import Any
 
 from asv.environment import Environment, ExistingEnvironment, get_env_name
@@ -24,6 +25,7 @@ from asv.plugins.virtualenv import Virtualenv
 
 from harness.asv import verbs
 from harness.records.environment import NIGHT, flags, recorded_env_name
+from harness.targets.host import installed
 
 _PROBE = """
 import json, sys
@@ -43,14 +45,18 @@ _asv_existing_init = ExistingEnvironment.__init__
 
 
 @functools.cache
-def _versions(executable: str, changed_ns: int = 0) -> tuple[str, dict[str, str]]:
+def _versions(executable: str, changed_ns: int) -> tuple[str, dict[str, str]]:
     """Return the version of Python (two numbers) and those of jax and jaxlib of an interpreter.
 
     `changed_ns` tells what was installed there before from what is now.
     """
+    if executable == sys.executable:
+        known = {name: installed(name) for name in ("jax", "jaxlib")}
+        python = ".".join(map(str, sys.version_info[:2]))
+        return python, {name: version for name, version in known.items() if version}
     found = subprocess.run([executable, "-c", _PROBE], capture_output=True, text=True, check=True)
-    python, installed = json.loads(found.stdout)
-    return python, installed
+    python, others = json.loads(found.stdout)
+    return python, others
 
 
 def _init(self: Any, conf: Any, python: str, requirements: Any, tagged_env_vars: Any) -> None:
@@ -63,12 +69,12 @@ def _init(self: Any, conf: Any, python: str, requirements: Any, tagged_env_vars:
 
 def _existing_init(self: Any, *arguments: Any) -> None:
     _asv_existing_init(self, *arguments)
-    self._python = _versions(self._executable)[0]
+    self._python = _versions(self._executable, 0)[0]
 
 
 def _name(self: Any) -> str:
-    python, installed = _versions(self._executable)
-    jax = {name: version for name, version in installed.items() if name == "jax"}
+    python, found = _versions(self._executable, 0)
+    jax = {name: version for name, version in found.items() if name == "jax"}
     name: str = get_env_name(self.tool_name, python, jax, self._tagged_env_vars)
     return name
 

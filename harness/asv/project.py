@@ -13,7 +13,6 @@ from asv.machine import Machine, MachineCollection
 from asv.util import UserError
 
 from harness.errors import UsageError
-from harness.records.git import commit_of
 
 CONFIGURATIONS = ("asv.conf.json", "asv.conf.jsonc")
 """The names under which asv 0.6.6 looks for its configuration, in this order."""
@@ -34,6 +33,8 @@ class AsvProject:
     @property
     def commit(self) -> str:
         """The full hash of HEAD; "" outside a repository."""
+        from harness.records.git import commit_of  # not where asv only reads
+
         return commit_of(self.repo).hash
 
     @classmethod

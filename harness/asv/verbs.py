@@ -35,11 +35,8 @@ from asv.util import UserError, load_json
 
 from harness.asv.call import AsvCall
 from harness.asv.project import CONFIGURATIONS, AsvProject
-from harness.engine import lock
 from harness.errors import HarnessError
-from harness.records import git
 from harness.records.environment import NIGHT, recorded_env_name
-from harness.records.store import Store, store_path
 from harness.records.units import some
 
 MOST_WORKLOADS = 1000
@@ -154,6 +151,8 @@ def _not_that_commit(call: AsvCall) -> str:
     The benchmarks have to be in the repository of that commit: with `repo` another project, such as
     JAX, nobody but the user knows.
     """
+    from harness.records import git
+
     project = _project(call) if call.commit else None
     if project is None or not project.benchmarks.resolve().is_relative_to(project.repo.resolve()):
         return ""
@@ -186,6 +185,7 @@ def _alone() -> Iterator[None]:
     Raises:
         UserError: others measure, and HARNESS_WAIT=0 says not to wait.
     """
+    from harness.engine import lock  # asv of plain benchmarks does not pay for it
 
     def say(text: str) -> None:
         log.warning(f"harness: {text}")
@@ -232,6 +232,8 @@ def _reused(
     call: AsvCall, env: Any, done: Any, workloads: Collection[str], began_ms: int
 ) -> list[str]:
     """Return the workloads of which asv had no result, and all records are older than this run."""
+    from harness.records.store import Store, store_path  # the same
+
     project = _project(call)
     machine = call.machine or done.params.get("machine") or ""
     if project is None or not done.commit_hash or not machine:
