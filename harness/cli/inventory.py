@@ -77,7 +77,7 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
 
     \b
       harness targets                      all of them
-      harness targets gpu:a100.pbtxt       is that file a description?
+      harness targets gpu:my-gpu.pbtxt     is that file a description?
       harness run --target gpu:h200        measure on one
 
     The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without

@@ -46,7 +46,7 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
         - `least_bytes`: what any program must move; `..._traffic`: bytes moved, in multiples of it,
           by XLA's cost analysis and by the baseline's operations; `..._bandwidth`: least_bytes /
           time. `flops`: XLA's cost analysis, NaN for programs with loops, whose bodies it counts
-          once.
+          once, or with custom calls, which it does not count.
         - `ceiling_bandwidth`, `ceiling_flop_rate`: bytes/s and flop/s that the same sweep reached;
           `roofline_s` and `..._fraction`: :mod:`harness.frame.roofline`.
         - `..._compile_cold_s`, `..._compile_warm_s`: what is paid once
@@ -125,8 +125,12 @@ class ComparedSide:
         return float(values.pop()) if len(values) == 1 else math.nan
 
     def counted(self, name: str) -> float:
-        """Return a fact of XLA's cost analysis, NaN for a loop, whose body it counts once."""
-        return math.nan if self.fact("while_loops") > 0 else self.fact(name)
+        """Return a fact of XLA's cost analysis, NaN where that leaves work out.
+
+        It counts the body of a loop once, and nothing of a custom call.
+        """
+        hidden = self.fact("while_loops") > 0 or self.fact("custom_calls") > 0
+        return math.nan if hidden else self.fact(name)
 
     def obstacles(self) -> list[str]:
         """Return why no ratio can be made of this side; nothing if one can."""

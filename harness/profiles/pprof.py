@@ -156,7 +156,7 @@ def _encoded(
         parts.append(_bytes(4, _number(1, number) + _bytes(4, line)))
     for function, number in functions.items():
         name, file = (texts[text] for text in function)
-        body = _number(1, number) + _number(2, name) + _number(3, name) + _number(4, file)
+        body = _number(1, number) + _number(2, name) + _number(4, file)
         parts.append(_bytes(5, body))
     about = _number(9, at_ns) + _number(10, length_ns) + _numbers(13, [texts[comment]])
     about += _number(14, texts[DEFAULT])

@@ -8,47 +8,63 @@ from harness.program.fact import Fact, Unit
 from harness.watch import jax_names
 
 
-def analysis(compiled: Any) -> Any:
+def analysis(compiled: Any, custom_calls: int = 0) -> Any:
     """Return XLA's analysis of the costs of a `jax.stages.Compiled`, a dictionary.
 
     None where neither the back end nor XLA's analysis of the optimised module answers, as the
-    compile-only GPU does not by itself.
+    compile-only GPU does not by itself. What XLA counts for the program's `custom_calls` without
+    knowing anything of them is taken off.
     """
-    found = compiled.cost_analysis()
+    found, executable = compiled.cost_analysis(), None
     if isinstance(found, (list, tuple)):  # one dictionary for each module
         found = found[0] if len(found) == 1 else None
-    if found is not None:
-        return found
     try:
-        modules = list(compiled.runtime_executable().hlo_modules())
+        executable = compiled.runtime_executable()
+        modules = list(executable.hlo_modules()) if found is None else []
+        is_general = found is None or executable.local_devices()[0].platform == "cpu"
     except (AttributeError, NotImplementedError, RuntimeError):  # a back end need not keep them
+        modules, is_general = [], False
+    if len(modules) == 1:  # There need be no CPU client for it.
+        found = jax_names.cost_analysis(modules[0])
+    if found is None:
         return None
-    # There need be no CPU client for it.
-    return jax_names.cost_analysis(modules[0]) if len(modules) == 1 else None
+    costs = {**found, _CALLS: custom_calls}
+    if is_general and custom_calls:
+        costs |= {of: costs[of] + custom_calls for of in _MINUS_ONE if of in costs}
+    return costs
+
+
+_CALLS = "custom calls"
+_BYTES = "bytes accessed"
+_MINUS_ONE = ("flops", _BYTES)
+"""What XLA's general analysis counts -1 of for each custom call (jaxlib 0.10 to 0.12)."""
 
 
 def _cost(name: str, unit: Unit, noun: str, meaning: str, of: str, rank: int = 0) -> Fact:
     def read(costs: Any) -> float | None:
-        # What XLA leaves out of its answer is 0; what is negative, it does not know.
-        value = float(costs.get(of, 0.0))
-        return value if value >= 0 else None
+        # What XLA leaves out of its answer is 0, but for what may be in a custom call, and where it
+        # leaves out the bytes: no program moves none.
+        value = float(costs.get(of, 0.0)) if _BYTES in costs else 0.0
+        known = _BYTES in costs and not costs.get(_CALLS)
+        return value if value > 0 or (value == 0 and known) else None
 
     about: dict[str, Any] = {"noun": noun, "meaning": meaning, "rank": rank, "column": bool(rank)}
     return Fact(name=name, source="cost", unit=unit, read=read, large=True, **about)
 
 
-def _memory(name: str, noun: str, meaning: str, of: str, **more: Any) -> Fact:
+def _memory(name: str, noun: str, meaning: str, *of: str, **more: Any) -> Fact:
     def read(sizes: Any) -> int | None:
-        value = getattr(sizes, of, None)
-        return None if value is None else int(value)
+        values = [getattr(sizes, each) for each in of if hasattr(sizes, each)]
+        return sum(map(int, values)) if len(values) == len(of) else None
 
     about = {"noun": noun, "meaning": meaning, **more}
     return Fact(name=name, source="memory", unit="bytes", read=read, **about)
 
 
-_COUNTED = "floating-point operations; XLA counts the body of a loop once"
-_SPECIAL = "exp, log, tanh and the like; the body of a loop once"
-_MOVED = "bytes read and written by all instructions; the body of a loop once"
+_ONCE = "the body of a loop once, custom calls not at all"
+_COUNTED = f"floating-point operations; {_ONCE}"
+_SPECIAL = f"exp, log, tanh and the like; {_ONCE}"
+_MOVED = f"bytes read and written by all instructions; {_ONCE}"
 
 COSTS = (
     _cost("flops", "flops", "flop", _COUNTED, "flops", rank=4),
@@ -56,17 +72,32 @@ COSTS = (
     _cost("bytes_accessed", "bytes", "accessed", _MOVED, "bytes accessed", rank=5),
 )
 
-_HELD = "memory held only while it runs"
+_HELD = "memory held only while it runs, without what library code allocates itself"
 _IN_INPUTS = "result memory that lives in donated inputs"
-_AT_ONCE = "most memory at once, inputs and results included"
+_AT_ONCE = "most memory at once, inputs and results included, those on the host too"
 _CODE = "size of the machine code; 0 where the back end does not count it"
 
 MEMORY = (
-    _memory("argument_bytes", "arguments", "memory of the inputs", "argument_size_in_bytes"),
-    _memory("output_bytes", "outputs", "memory of the results", "output_size_in_bytes"),
+    _memory(
+        "argument_bytes",
+        "arguments",
+        "memory of the inputs on the device",
+        "argument_size_in_bytes",
+    ),
+    _memory(
+        "output_bytes", "outputs", "memory of the results on the device", "output_size_in_bytes"
+    ),
     _memory("temporary_bytes", "temporary", _HELD, "temp_size_in_bytes", rank=6, column=True),
     # Of less, asv would call a donation that works a regression.
     _memory("aliased_bytes", "aliased", _IN_INPUTS, "alias_size_in_bytes", better="more"),
+    _memory(
+        "host_bytes",
+        "on the host",
+        "memory of the host: inputs, results and temporaries that a program keeps there",
+        "host_argument_size_in_bytes",
+        "host_output_size_in_bytes",
+        "host_temp_size_in_bytes",
+    ),
     _memory("peak_bytes", "peak", _AT_ONCE, "peak_memory_in_bytes"),
     _memory("code_bytes", "code", _CODE, "generated_code_size_in_bytes"),
 )

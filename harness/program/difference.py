@@ -102,6 +102,9 @@ def rows(facts: Facts) -> Iterator[tuple[str, str, str]]:
     for fact in map(FACTS.__getitem__, BUILT):
         value = getattr(facts, fact.name)
         text = UNKNOWN if value is None else f"{value:,.0f}"
+        if value is not None and fact.source == "cost" and facts.custom_calls:
+            calls = facts.custom_calls
+            text += f" without {calls} {_noun(FACTS['custom_calls'], calls)}"
         if value and fact.parts:
             text += _most(fact, getattr(facts, fact.parts))
         yield fact.name, text, fact.meaning

@@ -86,7 +86,7 @@ def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
     if compiled is not None:
         text = compiled.as_text()
         found |= read("hlo", hlo.from_text(text) if text else None)
-        found |= read("cost", cost.analysis(compiled))
+        found |= read("cost", cost.analysis(compiled, found.get("custom_calls") or 0))
         found |= read("memory", compiled.memory_analysis())
     return Facts(**found)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self
 
 import jax
 
+from harness.declare.workload import SEVERAL_DEVICES
 from harness.program.calls import calls
 from harness.stages import artefact as artefacts
 from harness.stages.own_options import jax_stage
@@ -44,6 +45,7 @@ class Build:
         self.jitted = jitted
         self.arguments = arguments
         self.static = static or {}
+        self.around: Callable[[], AbstractContextManager[Any]] = nullcontext
         # jax.pmap has none (jax 0.10 to 0.12), nor have jitted objects of other libraries.
         self.has_trace = getattr(jitted, "trace", None) is not None
         self.traced: Any = None
@@ -53,7 +55,10 @@ class Build:
     @classmethod
     def of(cls, prepared: Prepared) -> Self:
         """Begin anew with a case: no earlier build shares a cache with this one."""
-        return cls(wrap(prepared), prepared.abstract, prepared.keywords)
+        made = cls(wrap(prepared), prepared.abstract, prepared.keywords)
+        if prepared.topology is not None and prepared.case.transform not in SEVERAL_DEVICES:
+            made.around = prepared.topology.naming_the_device
+        return made
 
     def steps(self) -> Iterator[tuple[str, Callable[[], Any]]]:
         """Yield the name and the function of each step in order; `trace` only if there is one."""
@@ -64,16 +69,18 @@ class Build:
 
     def trace(self) -> None:
         """Make `traced`, a `jax.stages.Traced`."""
-        made = self.jitted.trace(*self.arguments, **self.static)
+        with self.around():
+            made = self.jitted.trace(*self.arguments, **self.static)
         self.traced = jax_stage(made, jax.stages.Traced)
 
     def lower(self) -> None:
         """Make `lowered`, a `jax.stages.Lowered`; of a pmapped function this traces as well."""
-        if self.traced is None:
-            made = self.jitted.lower(*self.arguments, **self.static)
-            self.lowered = jax_stage(made, jax.stages.Lowered)
-        else:
-            self.lowered = self.traced.lower()
+        with self.around():
+            if self.traced is None:
+                made = self.jitted.lower(*self.arguments, **self.static)
+                self.lowered = jax_stage(made, jax.stages.Lowered)
+            else:
+                self.lowered = self.traced.lower()
 
     def compile(self) -> None:
         """Make `compiled`, a `jax.stages.Compiled`."""

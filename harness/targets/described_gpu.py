@@ -17,6 +17,9 @@ from harness.targets.target import Target
 
 SUFFIX = ".pbtxt"
 
+PLATFORM = "CUDA"
+"""What a description must be of: JAX's plugin for others (ROCm) compiles on its own devices."""
+
 DEVICES_OF_A_GPU = 2
 """How many devices a described GPU stands for: what `sharded` has on a CPU as well."""
 
@@ -75,6 +78,10 @@ def from_file(name: str, taken: Collection[str]) -> Target:
         # Of anything else XLA would crash.
         there = re.search(r"^[^#\n]*\bgpu_device_info\b", description, re.M)
         problem = "" if there else "it has no gpu_device_info in it"
+        platform = re.search(r'^\s*platform_name:\s*"([^"\n]*)"', description, re.M)
+        if there and (platform is None or platform[1] != PLATFORM):
+            is_named = f"is {platform[1]!r}" if platform else "is missing"
+            problem = f"its platform_name {is_named}, and only {PLATFORM} can be compiled for"
     except OSError as error:
         problem = error.strerror or str(error)
     except UnicodeDecodeError:
@@ -105,4 +112,20 @@ def _lacking() -> str | None:
     return problems[0] if problems else "jax-cuda13-pjrt is not installed (extra 'targets')"
 
 
-H200 = described("h200", (Path(__file__).parent / "data" / "h200.pbtxt").read_text())
+KNOWN = tuple(
+    described(file.stem, file.read_text(encoding="utf-8"))
+    for file in sorted((Path(__file__).parent / "data").glob(f"*{SUFFIX}"))
+)
+"""GPUs with a public description; its source is named in the file."""
+
+_WITHOUT = ("gpu:l4", "gpu:t4", "gpu:l40s", "gpu:v100")
+"""GPUs that people ask for: XLA publishes no description, or the compiler builds for it no more."""
+
+
+def check_known(name: str) -> None:
+    """Raise a UsageError for a GPU that cannot be compiled for by name, with the way out."""
+    if name.lower() in _WITHOUT:
+        raise UsageError(
+            f"{name!r} has no public description to compile for. Write one on a machine that has "
+            f"the GPU, and give it as gpu:FILE{SUFFIX}: {_DESCRIPTION_HELP}."
+        )

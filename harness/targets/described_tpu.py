@@ -54,9 +54,9 @@ def described(name: str, device: str, topology: str, devices: int) -> Target:
 
 
 KNOWN = (
-    described("v6e", "TPU v6e", "v6e:2x2", 4),
-    described("v5e", "TPU v5e", "v5e:2x2", 4),
-    described("v5p", "TPU v5p", "v5p:2x2x1", 4),
+    described("v6e", "TPU v6 lite", "v6e:2x2", 4),
+    described("v5e", "TPU v5 lite", "v5e:2x2", 4),
+    described("v5p", "TPU v5", "v5p:2x2x1", 4),
     described("v7x", "TPU7x", "tpu7x:2x2x1", 8),
     described("v4", "TPU v4", "v4:2x2x1", 8),
     described("v3", "TPU v3", "v3:2x2", 8),

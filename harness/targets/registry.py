@@ -14,7 +14,7 @@ TARGETS = {
         host.CPU,
         host.GPU,
         host.TPU,
-        described_gpu.H200,
+        *described_gpu.KNOWN,
         *described_tpu.KNOWN,
     )
 }
@@ -31,6 +31,7 @@ def find(name: str) -> Target:
     """
     if described_gpu.is_file(name):
         return described_gpu.from_file(name, TARGETS)
+    described_gpu.check_known(name)
     also = ", and gpu:FILE.pbtxt for a GPU that a file describes"
     return TARGETS[find_name(name, TARGETS, "target", also)]
 

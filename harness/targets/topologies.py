@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,15 @@ class Topology:
     def one(self) -> NamedSharding:
         """All of an array on the first device."""
         return NamedSharding(Mesh(self.devices[:1], ("devices",)), PartitionSpec())
+
+    def naming_the_device(self) -> AbstractContextManager[Any]:
+        """Let what is traced and lowered inside know the device: in jax 0.12 Pallas asks for it.
+
+        Other programs are the same with it and without it.
+        """
+        if not self.target.startswith("gpu:") or not hasattr(jax.sharding, "use_abstract_mesh"):
+            return nullcontext()
+        return jax.sharding.use_abstract_mesh(self.one.mesh.abstract_mesh)
 
     @property
     def not_run(self) -> str:

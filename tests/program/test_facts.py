@@ -9,9 +9,10 @@ from types import SimpleNamespace
 import jax
 import jax.numpy as jnp
 import msgspec
+import numpy as np
 import pytest
 
-from harness.program import cost, facts
+from harness.program import cost, difference, facts
 from harness.program.fact import Fact
 from harness.program.facts import BUILT, FACTS, FIRST, Facts, facts_of
 from harness.program.text import fingerprint
@@ -153,6 +154,36 @@ def test_an_answer_may_be_a_list_of_one_a_negative_property_is_unknown_one_left_
         assert found == {"flops": None, "bytes_accessed": 8.0, "transcendentals": 0.0}
 
 
+def test_without_bytes_nothing_is_known():
+    """So a TPU answers of a program that is one Pallas kernel (jax 0.10 to 0.12)."""
+    unknown = dict.fromkeys(("flops", "bytes_accessed", "transcendentals"))
+    assert costs(answering({"bytes accessed0{}": 4.0})) == unknown
+
+
+def called(x):
+    return jax.pure_callback(np.sin, X, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "flops", "calls"),
+    [
+        (lambda x: x @ x, 2 * 64**3, 0),
+        (lambda x: (x @ x) + called(x), 2 * 64**3 + 64**2, 1),
+        (lambda x: called(called(x) + x), 64**2, 2),
+        (called, None, 1),
+        (lambda x: jax.lax.top_k(x, 3)[0], None, 1),
+        (lambda x: x, 0, 0),
+    ],
+)
+def test_custom_calls_are_no_part_of_the_costs_and_never_0(function, flops, calls):
+    found = facts_of(None, None, compiled(function))
+    assert (found.custom_calls, found.flops) == (calls, flops)
+    assert (found.bytes_accessed is None) == (flops is None)
+    text = {name: text for name, text, _ in difference.rows(found)}["flops"]
+    without = {0: "", 1: " without 1 custom call", 2: " without 2 custom calls"}[calls]
+    assert text == (difference.UNKNOWN if flops is None else f"{flops:,}{without}")
+
+
 def test_memory_is_that_of_arguments_outputs_and_temporaries():
     found = memory(compiled(lambda x: jnp.sort(x, axis=0) @ x @ jnp.sin(x)))
     assert found["argument_bytes"] == found["output_bytes"] == 64 * 64 * 4
@@ -166,3 +197,10 @@ def test_memory_is_that_of_arguments_outputs_and_temporaries():
 def test_a_statistic_that_a_release_lacks_is_left_out():
     found = memory(answering(SimpleNamespace(temp_size_in_bytes=5)))
     assert {name: value for name, value in found.items() if value} == {"temporary_bytes": 5}
+
+
+def test_memory_on_the_host_is_a_fact_of_its_own():
+    sizes = dict.fromkeys(("host_argument_size_in_bytes", "host_temp_size_in_bytes"), 1)
+    found = memory(answering(SimpleNamespace(**sizes, host_output_size_in_bytes=5)))
+    assert found["host_bytes"] == 7
+    assert memory(answering(SimpleNamespace(**sizes)))["host_bytes"] is None

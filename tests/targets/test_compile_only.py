@@ -17,9 +17,12 @@ from harness import targets
 from harness.asv import suite
 from harness.asv.metrics import answers as answers_of
 from harness.declare import location
+from harness.declare.discovery import discover
+from harness.declare.workload import Case
 from harness.engine.context import Options, local_context
 from harness.engine.plan import Plan
 from harness.frame.load import frame_of
+from harness.ir import build
 from harness.stages import sampling
 from harness.targets import topologies
 from tests.sweeps import SUITES, sweep, workload
@@ -187,7 +190,10 @@ def test_a_file_gives_the_target_its_name_and_no_record_its_path(tmp_path):
     [
         (("gpu_device_info {", "gpu_device_info ["), "Failed to parse GpuTargetConfigProto"),
         (('device_description_str: "NVIDIA H200"', ""), "has no device_description_str"),
-        (("major: 9 }", "major: 0 }"), "nothing can be compiled for gpu:broken: .*Error"),
+        (
+            ("capability { major: 9 }", "capability { major: 0 }"),
+            "nothing can be compiled for gpu:broken: .*Error",
+        ),
     ],
 )
 def test_a_broken_description_fails_with_the_compilers_reason(tmp_path, change, said):
@@ -241,6 +247,58 @@ def test_a_family_stands_for_its_compile_only_targets_where_they_are_asked_for(t
 
     assert wanted("gpu:h200", "tpu:v5e", "cpu") == {"gpu:h200"}
     assert len(planned(tmp_path, "gpu:h200", "gpu:h200").groups) <= 1
+
+
+KERNEL = """
+import jax
+from jax.experimental import pallas as pl
+
+from harness import Workload, spec
+
+
+class AddKernel(Workload):
+    def inputs(self):
+        return spec((1024, 256)), spec((1024, 256))
+
+    @staticmethod
+    def function(x, y):
+        def add(x_ref, y_ref, o_ref):
+            o_ref[...] = x_ref[...] + y_ref[...]
+
+        block = pl.BlockSpec((32, 256), lambda i: (i, 0))
+        return pl.pallas_call(
+            add, out_shape=x, grid=(32,), in_specs=[block, block], out_specs=block
+        )(x, y)
+
+
+class Offload(Workload):
+    def inputs(self):
+        return spec((1024, 1024))
+
+    @staticmethod
+    def function(x):
+        return jax.device_put(x + 1, jax.memory.Space.Host)
+"""
+
+
+@pytest.mark.parametrize("target", BOTH)
+def test_a_kernel_of_pallas_is_built_and_its_work_is_unknown(tmp_path, target):
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    [kernel] = [one for one in discover(tmp_path).workloads if one.__name__ == "AddKernel"]
+    job = build.job(kernel, Case(target=target), "", with_facts=True)
+    facts = build.build(job).facts
+    assert (facts.custom_calls, facts.launches) == (1, 1)
+    assert (facts.flops, facts.bytes_accessed, facts.host_bytes) == (None, None, 0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("target", BOTH)
+def test_what_is_offloaded_is_memory_of_the_host(tmp_path, target):
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    [offload] = [one for one in discover(tmp_path).workloads if one.__name__ == "Offload"]
+    job = build.job(offload, Case(target=target), "", with_facts=True)
+    facts = build.build(job).facts
+    assert (facts.output_bytes, facts.host_bytes) == (0, 4 * 1024**2)
 
 
 # The process is the target's

@@ -24,9 +24,9 @@ class Plain(Workload):
         return x
 
 
-@pytest.mark.parametrize("name", ["", "h100", "gpu:", "gpu:h100", "tpu:v1", ":h200"])
+@pytest.mark.parametrize("name", ["", "h100", "gpu:", "gpu:h300", "tpu:v1", ":h200"])
 def test_an_unknown_target_names_those_there_are(name):
-    said = rf"No target is called '{name}'.* There are: cpu, gpu, tpu, gpu:h200, .*gpu:FILE\.pbtxt"
+    said = rf"No target is called '{name}'.* There are: cpu, gpu, tpu, gpu:a100, .*gpu:FILE\.pbtxt"
     with pytest.raises(UsageError, match=said):
         targets.find(name)
 
@@ -122,6 +122,9 @@ def test_accelerators_fall_back_to_the_cpu_and_what_is_compiled_for_runs_there()
     digests = [target.digest for target in targets.TARGETS.values() if target.digest]
     assert len(set(digests)) == len(digests)
     assert targets.find("gpu:h200").compile_only == "NVIDIA H200"
+    sources = [one.description for one in targets.TARGETS.values() if one.name[:4] == "gpu:"]
+    assert len(sources) == 4
+    assert all("openxla/xla" in text.partition("gpu_device_info")[0] for text in sources)
     assert targets.find("tpu:v5e").environment["TPU_SKIP_MDS_QUERY"] == "1"
     assert not targets.find("gpu:h200").environment
 
@@ -130,7 +133,7 @@ def test_accelerators_fall_back_to_the_cpu_and_what_is_compiled_for_runs_there()
 def described(tmp_path):
     """Write a description and return the target's name for it."""
 
-    def write(name="a100.pbtxt", text=H200, encoding="utf-8"):
+    def write(name="a30.pbtxt", text=H200, encoding="utf-8"):
         (tmp_path / name).write_text(text, encoding=encoding)
         return f"gpu:{tmp_path / name}"
 
@@ -140,19 +143,29 @@ def described(tmp_path):
 def test_a_file_gives_a_target_that_is_called_after_it(described):
     name = described(text=H200.replace("NVIDIA H200", "Mine"))
     found = targets.find(name)
-    assert (found.name, found.family, found.compile_only) == ("gpu:a100", "gpu", "Mine")
+    assert (found.name, found.family, found.compile_only) == ("gpu:a30", "gpu", "Mine")
     assert found.file == name.removeprefix("gpu:")
     assert found.digest == targets.find(name).digest != targets.find("gpu:h200").digest
     nameless = targets.find(described(text=re.sub("device_description_str.*", "", H200)))
-    assert (nameless.name, nameless.compile_only) == ("gpu:a100", "a100")
+    assert (nameless.name, nameless.compile_only) == ("gpu:a30", "a30")
 
 
 @pytest.mark.parametrize(
     ("file", "text", "said"),
     [
-        ("a100.pbtxt", "", "has no gpu_device_info in it. Expected the text form of XLA's"),
-        ("a100.pbtxt", 'platform_name: "CUDA"', "has no gpu_device_info in it"),
-        ("a100.pbtxt", "# gpu_device_info {}", "has no gpu_device_info in it"),
+        ("a30.pbtxt", "", "has no gpu_device_info in it. Expected the text form of XLA's"),
+        ("a30.pbtxt", 'platform_name: "CUDA"', "has no gpu_device_info in it"),
+        ("a30.pbtxt", "# gpu_device_info {}", "has no gpu_device_info in it"),
+        (
+            "a30.pbtxt",
+            H200.replace('"CUDA"', '"ROCM"'),
+            "its platform_name is 'ROCM', and only CUDA can be compiled for. Expected",
+        ),
+        (
+            "a30.pbtxt",
+            H200.replace('platform_name: "CUDA"', ""),
+            "its platform_name is missing, and only CUDA can be compiled for",
+        ),
         (
             "h200.pbtxt",
             H200,
@@ -161,13 +174,19 @@ def test_a_file_gives_a_target_that_is_called_after_it(described):
         ("V5e.pbtxt", H200, "no target has which is built in"),
         ("my gpu.pbtxt", H200, "must have a plain name of letters, digits, '-' and '_'"),
         ("m.gpu_target_config.pbtxt", H200, "rename 'm.gpu_target_config.pbtxt', for example"),
-        ("a100.txt", H200, "and end in .pbtxt"),
+        ("a30.txt", H200, "and end in .pbtxt"),
     ],
 )
 def test_a_file_that_is_no_good_is_refused_with_the_remedy(described, file, text, said):
     name = described(file, text)
     with pytest.raises(UsageError, match=re.escape(said)):
         targets.find(name)
+
+
+def test_a_gpu_without_a_public_description_is_refused_with_the_way_to_one():
+    for name in ("gpu:t4", "GPU:L4"):
+        with pytest.raises(UsageError, match=f"'{name}' has no public description.*gpu:FILE.pbtxt"):
+            targets.find(name)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(described, tmp_path):
@@ -188,9 +207,9 @@ def test_only_gpus_are_described_by_files(described):
 def test_targets_asked_for_twice_are_one(described, tmp_path):
     assert [t.name for t in targets.find_all(["cpu", "gpu:h200", "cpu"])] == ["cpu", "gpu:h200"]
     (tmp_path / "other").mkdir()
-    same, other = described(), described("other/a100.pbtxt", H200 + "\n")
+    same, other = described(), described("other/a30.pbtxt", H200 + "\n")
     assert len(targets.find_all([same, same])) == 1
-    with pytest.raises(UsageError, match=r"would both be called gpu:a100; rename one"):
+    with pytest.raises(UsageError, match=r"would both be called gpu:a30; rename one"):
         targets.find_all([same, other])
 
 
