@@ -120,17 +120,20 @@ def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]
         branches = _tree(stage, depth, "calls", least)
         rows = [(name, *_figures(one, stage)) for name, one in branches]
         yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
-        yield TextTable(pd.DataFrame(rows, columns=["where", *_FIGURES]), wrapped=("",))
+        frame = pd.DataFrame(rows, columns=["where", *_FIGURES])
+        yield TextTable(frame, wrapped=("where",), dropped=_DROPPED)
     found = (("line", callers.lines(stage)), ("primitive", callers.primitives(stage)))
     for kind, sums in found[: 2 if stage.name == "lower" else 1]:
         shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
         if len(shown) > 1:
             yield Heading(f"{stage.name.capitalize()}, by {kind}")
             rows = [(branch_text(one), *_figures(one, stage)) for one in shown]
-            yield TextTable(pd.DataFrame(rows, columns=[kind, *_FIGURES]), wrapped=("",))
+            frame = pd.DataFrame(rows, columns=[kind, *_FIGURES])
+            yield TextTable(frame, wrapped=(kind,), dropped=_DROPPED)
 
 
 _FIGURES = ("calls", "share", "own", "time", "own time")
+_DROPPED = ("own time", "own")
 
 
 def _figures(one: CallBranch | callers.CallSum, stage: CallBranch) -> tuple[str, ...]:
@@ -168,7 +171,7 @@ def _passes(inside: Inside, depth: int, least: float) -> TextTable:
         }
         for name, one in _tree(inside.tree, depth, "wall_s", least)
     ]
-    return TextTable(pd.DataFrame(rows), wrapped=("",))
+    return TextTable(pd.DataFrame(rows), wrapped=("pass",), dropped=("threads", "own"))
 
 
 def _kernels(inside: Inside, least: float) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import math
 import re
@@ -11,7 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,6 +81,8 @@ class TextTable:
     """Columns that begin at the left, with the first two; numbers end at the right."""
     wrapped: Collection[str] = ()
     """Columns whose cells may take several lines, with the second."""
+    dropped: Sequence[str] = ()
+    """Columns that are left out, in this order, where the table is too wide for its place."""
     whole: bool = False
     """Whether such cells take as many lines in a block, too; else what does not fit is left out."""
 
@@ -169,6 +172,17 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     the others with their headings, and each long text in a line of its own, cut between two of its
     parts.
     """
+    for count in range(len(rows.dropped) + 1):
+        kept = rows.frame.drop(columns=[*rows.dropped[:count]])
+        table, blocks = _table(replace(rows, frame=kept), width)
+        if table is not None:
+            yield table
+            return
+    yield from blocks
+
+
+def _table(rows: TextTable, width: int) -> tuple[Table | None, Iterator[Text]]:
+    """Return a table if it fits, and else its blocks."""
     headings = [str(heading) for heading in rows.frame.columns]
     cells = [[printable(str(cell)) for cell in row] for row in rows.frame.itertuples(index=False)]
     wrapped = [heading in (rows.wrapped or headings[1:2]) for heading in headings]
@@ -188,12 +202,11 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     if least <= width:
         for row in cells:
             table.add_row(*map(Text, row))
-        yield table
-        return
+        return table, iter(())
     ends = (place for place, begins in enumerate(left) if not begins)
     named = next(ends, 1 if rows.whole else len(left))
-    for row in cells:
-        yield from _block(headings, row, named, wrapped, width, rows.whole)
+    blocks = (_block(headings, row, named, wrapped, width, rows.whole) for row in cells)
+    return None, itertools.chain.from_iterable(blocks)
 
 
 def _block(

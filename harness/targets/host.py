@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 
 from harness.errors import UsageError
+from harness.targets import tried
 from harness.targets.target import Target
 
 
@@ -161,10 +162,21 @@ class Sighting:
 
 
 def survey(targets: Iterable[Target]) -> list[Sighting]:
-    """Look for each target. An accelerator that seems to be here is asked, by another process."""
-    seen = []
+    """Look for each target. An accelerator that seems to be here is asked, by another process.
+
+    Another one builds a small program for compile-only targets: for each that a file describes, and
+    of those that are known by name for the first of a family, as one compiler builds for all.
+    """
+    seen, targets = [], list(targets)
+    first: dict[str, Target] = {}
+    for target in targets:
+        if target.compile_only and not target.lacking():
+            first.setdefault(target.file or target.family, target)
+    problems = tried.problems([*first.values()])
     for target in targets:
         lacking = target.lacking() or ""
+        if target.compile_only and not lacking:
+            lacking = problems[first[target.file or target.family].name]
         if target.words:
             seen.append(Sighting(target.name, target.words(), target.devices, lacking))
         else:

@@ -19,6 +19,10 @@ REASON_LENGTH = 300
 """Characters of a compiler's complaint that are shown: XLA appends whole programs and stacks."""
 
 
+_TOOLS = ("ptxas", "libdevice")
+TOOLS_REMEDY = "pip install nvidia-cuda-nvcc, which the extra 'targets' brings"
+
+
 class Unusable(Exception):
     """Nothing can be compiled for the target in this process; the text says why."""
 
@@ -106,6 +110,8 @@ def unusable(target: str, error: BaseException) -> Unusable:
     said = " ".join(f"{type(error).__name__}: {error}".split())
     if len(said) > REASON_LENGTH:
         said = said[:REASON_LENGTH] + " ..."
+    if any(tool in said for tool in _TOOLS):
+        said = f"XLA needs ptxas and libdevice of CUDA's toolkit: {TOOLS_REMEDY} ({said})"
     return Unusable(f"nothing can be compiled for {target}: {said}")
 
 

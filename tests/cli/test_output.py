@@ -126,6 +126,22 @@ def test_no_name_number_or_unit_of_a_table_is_cut_at_any_width(width, terminal):
         assert max(map(len, lines)) <= max(width, len(lines[0]))
 
 
+def test_a_table_leaves_columns_out_before_it_falls_into_blocks():
+    name = "  ThunkEmitter::EmitEntryComputation > FusionCompiler::Compile"
+    frame = pd.DataFrame({"pass": ["all", name], "wall": ["14 s", "1 s"], "own": ["1 s", "9 ms"]})
+    pages = {}
+    for width in (80, 48):
+        console = Console(file=io.StringIO(), width=width, highlight=False)
+        print_page([TextTable(frame, wrapped=("pass",), dropped=("own",))], console)
+        pages[width] = console.file.getvalue().splitlines()
+        assert max(map(len, pages[width])) <= width
+    assert [page[0].split() for page in pages.values()] == [
+        ["pass", "wall", "own"],
+        ["pass", "wall"],
+    ]
+    assert all(page[2].startswith("  Thunk") for page in pages.values())
+
+
 ESCAPE = "\x1b[31mred\x9b0m\u202e [bold]"
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import jax
@@ -34,6 +35,7 @@ Kinds, Updated = (
 Scale = workload("small", "Scale")
 
 DATA = Path(targets.__file__).parent / "data"
+ROOT = Path(targets.__file__).parents[2]
 
 
 def needs(name):
@@ -247,6 +249,35 @@ def test_a_family_stands_for_its_compile_only_targets_where_they_are_asked_for(t
 
     assert wanted("gpu:h200", "tpu:v5e", "cpu") == {"gpu:h200"}
     assert len(planned(tmp_path, "gpu:h200", "gpu:h200").groups) <= 1
+
+
+HIDDEN = """
+for tool in $(command -v ptxas nvcc) /usr/local/cuda*; do
+  if [ -d "$tool" ]; then mount -t tmpfs none "$(realpath "$tool")" || exit 77
+  else mount --bind /dev/null "$(realpath "$tool")" || exit 77; fi
+done
+if command -v ptxas || ls /usr/local/cuda*/bin/ptxas || [ -e /opt/cuda ]; then exit 78; fi
+exec "$@"
+"""
+"""Runs a command in a mount namespace of its own, where no toolkit of CUDA's can be seen."""
+
+
+def in_hiding(*command, path=""):
+    words = ["unshare", "--mount", "sh", "-c", HIDDEN, "sh", *command]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), path])}
+    return subprocess.run(words, capture_output=True, text=True, env=variables, check=False)
+
+
+@needs("gpu:h200")
+def test_without_a_toolkit_the_targets_say_no_and_what_to_install_and_with_the_wheel_yes():
+    if in_hiding("true").returncode:
+        pytest.skip("no mount namespace can be made here")
+    tried = [sys.executable, "-m", "harness", "targets", "gpu:h200", "--format", "json"]
+    wheel = any("nvcc" in one.name for one in metadata.distributions())
+    done = in_hiding(*tried)
+    [row] = json.loads(done.stdout)
+    assert (done.returncode, row["here"]) == ((0, "yes") if wheel else (4, "no"))
+    assert wheel or "pip install nvidia-cuda-nvcc, which the extra 'targets' brings" in row["what"]
 
 
 KERNEL = """
