@@ -12,7 +12,7 @@ import textwrap
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -173,18 +173,20 @@ def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
     parts.
     """
     for count in range(len(rows.dropped) + 1):
-        kept = rows.frame.drop(columns=[*rows.dropped[:count]])
-        table, blocks = _table(replace(rows, frame=kept), width)
+        table, blocks = _table(rows, rows.dropped[:count], width)
         if table is not None:
             yield table
             return
     yield from blocks
 
 
-def _table(rows: TextTable, width: int) -> tuple[Table | None, Iterator[Text]]:
-    """Return a table if it fits, and else its blocks."""
-    headings = [str(heading) for heading in rows.frame.columns]
-    cells = [[printable(str(cell)) for cell in row] for row in rows.frame.itertuples(index=False)]
+def _table(
+    rows: TextTable, without: Sequence[str], width: int
+) -> tuple[Table | None, Iterator[Text]]:
+    """Return a table without some of its columns if it fits, and else its blocks."""
+    shown = [n for n, heading in enumerate(rows.frame.columns) if str(heading) not in without]
+    headings = [str(rows.frame.columns[n]) for n in shown]
+    cells = [[printable(str(row[n])) for n in shown] for row in rows.frame.itertuples(index=False)]
     wrapped = [heading in (rows.wrapped or headings[1:2]) for heading in headings]
     left = [position < 2 or heading in rows.left for position, heading in enumerate(headings)]
     table = Table(box=None, padding=(0, GAP, 0, 0))

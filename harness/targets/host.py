@@ -11,7 +11,7 @@ import platform
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +20,6 @@ from typing import Any
 import psutil
 
 from harness.errors import UsageError
-from harness.targets import tried
 from harness.targets.target import Target
 
 
@@ -172,7 +171,7 @@ def survey(targets: Iterable[Target]) -> list[Sighting]:
     for target in targets:
         if target.compile_only and not target.lacking():
             first.setdefault(target.file or target.family, target)
-    problems = tried.problems([*first.values()])
+    problems = small_builds([*first.values()])
     for target in targets:
         lacking = target.lacking() or ""
         if target.compile_only and not lacking:
@@ -210,3 +209,34 @@ def _ask(target: Target) -> Sighting:
     if not kinds:
         return Sighting(target.name, "", 0, "JAX's plugin did not start; the CPU is all it has")
     return Sighting(target.name, ", ".join(sorted(kinds)), kinds.total())
+
+
+BUILD_TIMEOUT_S = 120.0
+
+_CHILD = "harness.targets.small_build"
+
+
+def small_builds(targets: Sequence[Target]) -> dict[str, str]:
+    """Return why nothing can be built for each of some targets, by name; empty where it can."""
+    if not targets:
+        return {}
+    variables = {name: value for one in targets for name, value in one.environment.items()}
+    typed = [f"{one.family}:{one.file}" if one.file else one.name for one in targets]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", _CHILD, *typed],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **variables, "JAX_PLATFORMS": "cpu"},
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return dict.fromkeys(
+            (one.name for one in targets), f"nothing built in {BUILD_TIMEOUT_S:g} s"
+        )
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        return dict.fromkeys((one.name for one in targets), f"the compiler ended: {said[:300]}")
+    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return found

@@ -11,7 +11,7 @@ from harness import targets
 from harness.declare.check import check
 from harness.declare.workload import Workload, WorkloadError, spec
 from harness.errors import UsageError
-from harness.targets import tried
+from harness.targets import host
 
 H200 = (Path(targets.__file__).parent / "data" / "h200.pbtxt").read_text()
 
@@ -257,7 +257,7 @@ def test_an_accelerator_that_jax_has_not_is_not_here(platforms, said):
 
 def test_another_libtpu_than_jax_names_is_told(monkeypatch):
     monkeypatch.setattr(
-        tried, "problems", lambda chosen: dict.fromkeys((t.name for t in chosen), "")
+        host, "small_builds", lambda chosen: dict.fromkeys((t.name for t in chosen), "")
     )
     monkeypatch.setattr(metadata, "requires", lambda name: ['libtpu==0.0.48.*; extra == "tpu"'])
     installed(monkeypatch, libtpu="0.0.42.1")
