@@ -63,7 +63,7 @@ class AsvCall:
     @property
     def effort(self) -> sampling.Effort:
         """How often each case is measured: as asked for here, else by HARNESS_EFFORT, else asv."""
-        from harness.stages import sampling
+        from harness.stages import sampling  # not for plain benchmarks
 
         named = os.environ.get("HARNESS_EFFORT") or ("quick" if self.quick else "default")
         asked = sampling.effort(named)
@@ -80,8 +80,12 @@ class AsvCall:
 
     def selects(self, workload: type[Workload], case: Case) -> bool:
         """Tell whether `--bench` matches any reader of a case, as asv itself matches it."""
-        from harness.asv.metrics import FACT_METRICS, case_metrics, process_metrics
-        from harness.declare.workload import name_of
+        from harness.asv.metrics import (  # not for plain benchmarks
+            FACT_METRICS,
+            case_metrics,
+            process_metrics,
+        )
+        from harness.declare.workload import name_of  # not for plain benchmarks
 
         name = name_of(workload)
         params = ", ".join(map(repr, case.coordinates.values()))
@@ -95,7 +99,7 @@ class AsvCall:
 
 def end_with(pid: int) -> None:
     """End this process when another is gone."""
-    import psutil
+    import psutil  # not for plain benchmarks
 
     def watch() -> None:
         try:
@@ -114,7 +118,7 @@ def end_server() -> None:
     A thread that watches, as above, must not be there when it forks.
     """
     if sys.platform == "linux" and sys.argv[1:2] == ["run_server"]:
-        from harness.engine.containment import end_with_parent
+        from harness.engine.containment import end_with_parent  # in asv's forkserver alone
 
         if os.getppid() == 1 != AsvCall.current().pid:  # asv was gone before
             os._exit(1)

@@ -151,7 +151,7 @@ def _not_that_commit(call: AsvCall) -> str:
     The benchmarks have to be in the repository of that commit: with `repo` another project, such as
     JAX, nobody but the user knows.
     """
-    from harness.records import git
+    from harness.records import git  # not for plain benchmarks
 
     project = _project(call) if call.commit else None
     if project is None or not project.benchmarks.resolve().is_relative_to(project.repo.resolve()):

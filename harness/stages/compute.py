@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from harness.stages.blocks import Calls, time_blocks
 from harness.stages.stage import Stage
 from harness.watch import jax_names
@@ -90,7 +88,7 @@ def inline_calls(build: Build, prepared: Prepared) -> Calls:
     Raises:
         NotComputed: it cannot be.
     """
-    import jax
+    import jax  # what only names the stages does not import it
 
     program = build.compiled.runtime_executable()
     devices = program.local_devices()
@@ -138,7 +136,8 @@ def inline_calls(build: Build, prepared: Prepared) -> Calls:
 
 def _host_arrays(build: Build, prepared: Prepared) -> list[Any]:
     """Return what the program takes, as NumPy arrays."""
-    import jax
+    import jax  # what only names the stages imports neither
+    import numpy as np
 
     expected = jax.tree_util.tree_leaves(build.compiled.in_avals)
     leaves = jax.tree_util.tree_leaves(prepared.data(build.compiled))

@@ -28,7 +28,6 @@ from harness.program.compiler.loops import (
     written_out,
 )
 from harness.program.compiler.tree import FOLDING
-from harness.program.compiler.variants import independent
 from harness.program.jaxpr import every, opened
 
 LEAST_SHARE = 0.1
@@ -138,6 +137,8 @@ _LEVEL = "associative_scan.<locals>._scan"
 
 def structure(jaxpr: Any) -> Structure:
     """Return what a `ClosedJaxpr` is made of."""
+    from harness.program.compiler.variants import independent  # imports JAX, and help does not
+
     pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
     sizes = {id(var): int(getattr(value, "nbytes", 0)) for var, value in pairs}
     for one in every(jaxpr):  # with jax_use_simplified_jaxpr_constants they are literals

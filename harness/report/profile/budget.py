@@ -63,7 +63,7 @@ class _Block:
                 return
             judged = self.window.judge(budget.limits, budget._chosen, budget.where, budget.each)
         if judged.uses:
-            from harness.output.profile_budgets import exceeded_text
+            from harness.output.profile_budgets import exceeded_text  # only where one fails
 
             raise BudgetExceeded(exceeded_text(judged), list(map(_over, judged.uses)))
 
