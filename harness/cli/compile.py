@@ -20,10 +20,11 @@ from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.build import one_case
+from harness.output.compile import unread_text
 from harness.profiles.answer.inside import dearest, recorded
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
-from harness.program.compiler import callers, causes, recording
+from harness.program.compiler import callers, causes, recording, structure
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
@@ -198,7 +199,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
     """Run a program; return its longest compile of a function by name, and its exit code."""
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
-        ran = programs.run_profiled(command, Path(folder), 0, inside=True, reader=causes.READER)
+        ran = programs.run_profiled(command, Path(folder), 0, inside=True, reader=structure.READER)
         found = dearest(recorded(read(Path(folder)))) if ran.processes else []
         if ran.code:
             say(f"the program ended with {ran.code}.")
@@ -211,11 +212,13 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
         inside = inside_of(events, first.text)
         stages_s = first.stages_s
         made = build.BuiltTexts("", inside=inside, events=events, stages_s=stages_s)
-        if inside is not None and first.structure:
+        if inside is None:
+            raise NothingTold(f"{first.name}: XLA told nothing of its compile.")
+        if first.structure:
             build_s = inside.wall_s + sum(stages_s.values())
             made.causes = causes.causes(causes.decoded(first.structure), inside, build_s)
-    if made.inside is None:
-        raise NothingTold(f"{first.name}: XLA told nothing of its compile.")
+        else:
+            say(unread_text(first.name, first.failures))
     return first.name, made, ran.code
 
 

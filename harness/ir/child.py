@@ -20,9 +20,10 @@ from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.ir.trials import STOPPED, trial_of, try_remedies
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
-from harness.program.compiler.causes import causes, structure
+from harness.program.compiler.causes import causes
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
+from harness.program.compiler.structure import structure
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import facts_of
 from harness.records.failure import describe

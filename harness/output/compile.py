@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
-from harness.program.compiler.callers import Place
 from harness.program.compiler.causes import CompileCause, RemedyTrial
 from harness.program.compiler.inside import Inside
+from harness.program.compiler.places import Place
 from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text, share_text, size_text
 
@@ -98,6 +98,12 @@ def answer(inside: Inside, stages_s: Mapping[str, float]) -> str:
 def group_text(name: str, part: str) -> str:
     """Return what a group of passes is called."""
     return f"{name}: {part}" if part else name
+
+
+def unread_text(name: str, failures: Sequence[str]) -> str:
+    """Return why there are no causes of a program whose jaxpr was not read."""
+    why = "; ".join(failures) or "the harness did not see it being lowered"
+    return f"{name}: causes are unknown, because its jaxpr was not read: {why}."
 
 
 def cause_lines(cause: CompileCause, inside: Inside) -> Iterator[str]:

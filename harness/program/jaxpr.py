@@ -55,6 +55,27 @@ def opened(jaxpr: Any) -> Any:
     return jaxpr
 
 
+_CALLS_OUT = {"pure_callback", "ffi_call"}
+"""JAX's primitives without an effect that XLA has no code for."""
+
+
+def independent(jaxpr: Any, known: set[Any], deep: bool = False) -> Iterator[Any]:
+    """Yield the equations of a `Jaxpr` that XLA can fold: from what is `known`, and no argument.
+
+    With `deep` those as well that stand in functions called with arguments beside what is known.
+    """
+    for one in jaxpr.eqns:
+        folds = not one.effects and one.primitive.name not in _CALLS_OUT
+        given = [hasattr(var, "val") or var in known for var in one.invars]
+        if folds and all(given):
+            known.update(one.outvars)
+            yield one
+        elif deep and one.primitive.name in CALLS:
+            inner = one.params["jaxpr"].jaxpr
+            inside = {var for var, is_given in zip(inner.invars, given, strict=True) if is_given}
+            yield from independent(inner, inside | {*inner.constvars}, deep)
+
+
 def bound(equation: Any, values: Sequence[Any]) -> list[Any]:
     """Return the outputs of an equation for values of its inputs."""
     params = equation.primitive.get_bind_params(equation.params)

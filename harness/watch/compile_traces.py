@@ -26,7 +26,10 @@ VARIABLE = "HARNESS_PROFILE_INSIDE"
 """The folder of the files; without it, nothing of this is done."""
 
 READER = "HARNESS_PROFILE_READER"
-"""A function, `module:name`, that makes bytes of the jaxpr of each program that is compiled."""
+"""A function, `module:name`, that makes bytes of the jaxpr of each program that is compiled.
+
+It runs in the program that is followed, whose environment may lack all that the harness depends on:
+what it imports is of the standard library, or JAX."""
 
 SUFFIX = ".xplane.pb"
 TEXT_SUFFIX = ".hlo"
@@ -115,5 +118,6 @@ class CompileTraces(Replacements):
         if jaxpr is not None:
             package, _, function = os.environ[READER].partition(":")
             read = getattr(importlib.import_module(package), function)
+            data = read(jaxpr)
             with open(name + MADE_SUFFIX, "wb") as file:
-                file.write(read(jaxpr))
+                file.write(data)

@@ -132,6 +132,15 @@ TRACED = "trace_to_jaxpr"
 
 PMAP_FILE = "jax/_src/pmap.py"
 
+ASSOCIATIVE = ("associative_scan", "jax/_src/lax/control_flow/loops.py")
+"""The function that writes out an associative scan, and the end of its file."""
+
+ASSOCIATIVE_LEVEL = "associative_scan.<locals>._scan"
+"""What JAX runs once a level of an associative scan (jax 0.10 to 0.12)."""
+
+SOLVERS = ("/jax/_src/scipy/", "/jax/experimental/", "/jax/scipy/")
+"""Folders of JAX whose functions are given functions, and trace them as a library does."""
+
 OTHER_SETTINGS = (
     "jax_platforms",
     "jax_compilation_cache_dir",

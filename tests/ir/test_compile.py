@@ -4,6 +4,9 @@ import csv
 import json
 import math
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +18,7 @@ from harness.cli.compile_page import _tree, growth_page
 from harness.cli.output import TextTable
 from harness.errors import HarnessError
 from harness.ir.growth import Growth
+from harness.program.compiler import structure
 from harness.program.compiler.causes import CompileCause
 from harness.program.compiler.inside import PassBranch
 from tests.ir import waves
@@ -181,9 +185,20 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-def test_one_function_of_a_program_is_told_with_its_lines_and_causes(tmp_path, capfd):
+LACKS = "import sys; sys.modules.update(dict.fromkeys({names!r}))"
+"""The first line of a program in which these cannot be imported."""
+
+DEPENDENCIES = (
+    *("msgspec", "click", "pandas", "rich", "psutil", "packaging", "cloudpickle", "asv"),
+    *("array_api_compat", "threadpoolctl", "virtualenv", "filelock"),
+)
+"""Of the harness, and not of JAX."""
+
+
+@pytest.mark.parametrize("lacks", [DEPENDENCIES, pytest.param((), marks=pytest.mark.nightly)])
+def test_one_function_of_a_program_is_told_with_its_lines_and_causes(tmp_path, capfd, lacks):
     file, page = tmp_path / "train.py", tmp_path / "page.json"
-    file.write_text(PROGRAM)
+    file.write_text(LACKS.format(names=lacks) + PROGRAM)
     options = "-o", str(page), "--format", "json"
     done = CliRunner().invoke(app, ["compile", "Train", *options, "--", str(file), "5"])
     assert done.exit_code == 5, done.output
@@ -196,6 +211,25 @@ def test_one_function_of_a_program_is_told_with_its_lines_and_causes(tmp_path, c
     assert total == pytest.approx(told["wall_s"], rel=0.01)
     [cause] = msgspec.convert(told["causes"], list[CompileCause])
     assert (cause.kind, cause.count, cause.place) == ("loop", 20, ("train_step", str(file), 15))
+
+
+@pytest.mark.nightly
+def test_a_jaxpr_that_was_not_read_is_one_line_that_says_why(tmp_path, capfd):
+    file, page = tmp_path / "train.py", tmp_path / "page.json"
+    file.write_text(LACKS.format(names=(structure.__name__,)) + PROGRAM)
+    options = "-o", str(page), "--format", "json"
+    done = CliRunner().invoke(app, ["compile", "train_step", *options, "--", str(file), "0"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(page.read_text())["causes"] == []
+    [line] = [line for line in done.output.splitlines() if "causes are unknown" in line]
+    assert f"ModuleNotFoundError: import of {structure.__name__} halted" in line
+
+
+@pytest.mark.nightly
+def test_what_reads_a_jaxpr_in_a_program_needs_the_standard_library_alone():
+    code = f"import sys; sys.path.insert(0, sys.argv[1]); import {structure.__name__}"
+    home = Path(structure.__file__).parents[3]
+    subprocess.run([sys.executable, "-I", "-S", "-c", code, str(home)], check=True)
 
 
 def test_a_function_that_a_program_does_not_compile_is_one_clear_error(tmp_path):

@@ -9,8 +9,9 @@ import optax
 import pytest
 
 from harness.output.compile import cause_lines
-from harness.program.compiler.causes import CompileCause, causes, decoded, encoded, structure
+from harness.program.compiler.causes import CompileCause, causes, decoded
 from harness.program.compiler.inside import Inside, Kernel, PassBranch, PassGroup
+from harness.program.compiler.structure import encoded, structure
 from harness.program.compiler.tree import FOLDING
 
 VECTOR = jax.ShapeDtypeStruct((4,), "float32")

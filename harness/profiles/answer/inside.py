@@ -44,6 +44,12 @@ class RecordedCompile(NamedTuple):
         return file.read_bytes() if file.exists() else b""
 
     @property
+    def failures(self) -> tuple[str, ...]:
+        """Return what failed in the process that compiled it, while that was recorded."""
+        ended = self.built.process.ended
+        return ended.failures if ended is not None else ()
+
+    @property
     def stages_s(self) -> dict[str, float]:
         """Return what its trace and its lower took; nothing where they were done before."""
         found: dict[str, float] = {}

@@ -13,19 +13,21 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
-from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any
 
 import msgspec
 
-from harness.program.calls import heard, is_ours
+from harness.program.calls import heard
+from harness.program.compiler.places import (
+    EQUATION_NAME,
+    LIBRARY,
+    OURS,
+    USERS,
+    Codes,
+    Place,
+)
 from harness.program.jaxpr import nested
-from harness.watch.call_sites import line_of, origin_of
-
-_LIBRARY, _OURS, _USERS, _EQUATION = range(4)
-
-_EQUATION_NAME = "eqn"
-"""What JAX's functions that work on an equation call it (jax 0.10 to 0.12)."""
 
 
 class CallBranch(msgspec.Struct):
@@ -81,38 +83,6 @@ class _Node:
         return found
 
 
-class Place(NamedTuple):
-    """A line of a source."""
-
-    function: str
-    file: str
-    line: int
-
-
-class _Codes(dict[int, tuple[int, CodeType, dict[int, Place]]]):
-    """What is known of code, by its identity: to hash code is slow."""
-
-    def known(self, code: CodeType) -> tuple[int, CodeType, dict[int, Place]]:
-        found = self.get(id(code))
-        if found is None:  # which keeps the code, and so its identity
-            found = self[id(code)] = _kind(code), code, {}
-        return found
-
-    def place(self, code: CodeType, at: int) -> Place:
-        places = self.known(code)[2]
-        if at not in places:
-            places[at] = Place(code.co_qualname, code.co_filename, line_of(code, at))
-        return places[at]
-
-    def made_at(self, traceback: Any) -> tuple[Place, ...]:
-        """Return the lines of the user's that made an equation, the outermost first."""
-        if traceback is None:
-            return ()
-        frames = zip(*traceback.raw_frames(), strict=True)
-        lines = [self.place(*each) for each in frames if self.known(each[0])[0] == _USERS]
-        return tuple(lines[::-1])
-
-
 class _Level:
     """A frame of the stack that calls are given to, and the node that they are given to now."""
 
@@ -129,7 +99,7 @@ class _Level:
         self.at = -1
         self.seen: set[int] = set()
 
-    def now(self, codes: _Codes) -> _Node:
+    def now(self, codes: Codes) -> _Node:
         """Return the node of the line or equation that the frame is at."""
         at = self.frame.f_lasti
         if at != self.at:
@@ -142,10 +112,10 @@ class _Level:
                     self.seen.add(id(self.node))
                     self.node.count += 1
             elif self.around:
-                self._equation(self.frame.f_locals.get(_EQUATION_NAME), codes)
+                self._equation(self.frame.f_locals.get(EQUATION_NAME), codes)
         return self.node
 
-    def _equation(self, equation: Any, codes: _Codes) -> None:
+    def _equation(self, equation: Any, codes: Codes) -> None:
         if equation is self.equation:
             return
         about = getattr(equation, "source_info", None)
@@ -170,33 +140,6 @@ class _Level:
         self.node.count = len(self.node.made)
 
 
-_KNOWN = _Codes()
-
-
-def made_at(traceback: Any) -> tuple[Place, ...]:
-    """Return function, file and line of each line of the user's that made an equation."""
-    return _KNOWN.made_at(traceback)
-
-
-def place_of(code: CodeType, at: int) -> Place:
-    """Return where an instruction of a function is."""
-    return _KNOWN.place(code, at)
-
-
-def is_users(file: str) -> bool:
-    """Tell whether a file is the user's: of no library, Python's, ours, nor generated code."""
-    return origin_of(file) == "program" and not file.startswith(("<string>", "<__array_function"))
-
-
-def _kind(code: CodeType) -> int:
-    if is_ours(code.co_filename):
-        return _OURS
-    if is_users(code.co_filename):
-        return _USERS
-    names = (*code.co_varnames, *code.co_cellvars)
-    return _EQUATION if _EQUATION_NAME in names else _LIBRARY
-
-
 def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranch:
     """Run a step and return who makes its calls, as a tree of the user's lines.
 
@@ -209,7 +152,7 @@ def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranc
     or return and the next; the shortest such time is what the counting itself costs, and is taken
     from each. What is left is scaled to `seconds`.
     """
-    codes = _Codes()
+    codes = Codes()
     stack = [_Level(sys._getframe(), None, is_users=False)]
     root, known = stack[0].node, codes.known
     root.name, root.count = stage, 1
@@ -224,12 +167,12 @@ def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranc
         least = min(least, span)
         if event == "call":
             kind = known(frame.f_code)[0]
-            if kind != _OURS:
+            if kind != OURS:
                 level.now(codes).calls += 1
-                if kind != _LIBRARY:
-                    stack.append(_Level(frame, level, kind == _USERS))
+                if kind != LIBRARY:
+                    stack.append(_Level(frame, level, kind == USERS))
         elif event == "c_call":
-            if known(frame.f_code)[0] != _OURS:
+            if known(frame.f_code)[0] != OURS:
                 level.now(codes).calls += 1
         elif frame is level.frame and event == "return":
             stack.pop()

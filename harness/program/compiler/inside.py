@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from harness.program.compiler import tree
-from harness.program.compiler.callers import is_users
+from harness.program.compiler.places import is_users
 from harness.program.compiler.tree import GROUPS, REST, CompileEvent, EventNode
 
 _KERNEL = re.compile(r"^(?:XLA::TPU emitting for |Compiling IR:)(?P<name>\S+)$")

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from harness.program.compiler.callers import Place, made_at
+from harness.program.compiler.places import Place, made_at
 from harness.program.jaxpr import nested
 
 LEAST_TURNS = 8

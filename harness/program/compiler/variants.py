@@ -6,17 +6,14 @@ why there is no such program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from harness.program.compiler.rolled import Values, rolled
-from harness.program.jaxpr import CALLS, nested, opened
-
-_CALLS_OUT = {"pure_callback", "ffi_call"}
-"""JAX's primitives without an effect that XLA has no code for."""
+from harness.program.jaxpr import independent, nested, opened
 
 Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | str]
 
@@ -83,23 +80,6 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
         return [*map(values.read, inner.outvars)]
 
     return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
-
-
-def independent(jaxpr: Any, known: set[Any], deep: bool = False) -> Iterator[Any]:
-    """Yield the equations of a `Jaxpr` that XLA can fold: from what is `known`, and no argument.
-
-    With `deep` those as well that stand in functions called with arguments beside what is known.
-    """
-    for one in jaxpr.eqns:
-        folds = not one.effects and one.primitive.name not in _CALLS_OUT
-        given = [isinstance(var, Literal) or var in known for var in one.invars]
-        if folds and all(given):
-            known.update(one.outvars)
-            yield one
-        elif deep and one.primitive.name in CALLS:
-            inner = one.params["jaxpr"].jaxpr
-            inside = {var for var, is_given in zip(inner.invars, given, strict=True) if is_given}
-            yield from independent(inner, inside | {*inner.constvars}, deep)
 
 
 def shape(value: Any) -> jax.ShapeDtypeStruct:
