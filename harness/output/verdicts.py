@@ -45,10 +45,10 @@ PROVEN = {
 
 
 def change_text(ratio: float) -> str:
-    """Return a ratio in words: `12 % slower`, `1.2 % faster`, `3.1 × slower`."""
-    more = max(ratio, 1 / ratio)
-    word = "slower" if ratio >= 1 else "faster"
-    return f"{more:.3g} × {word}" if more >= 2 else f"{percent(more - 1)} {word}"
+    """Return a ratio in words: `12 % slower`, `3.1 × slower`, `1.2 × faster`."""
+    if ratio < 1:
+        return f"{1 / ratio:.3g} × faster"
+    return f"{ratio:.3g} × slower" if ratio >= 2 else f"{percent(ratio - 1)} slower"
 
 
 def percent(share: float) -> str:
@@ -191,8 +191,9 @@ def _by_proof(one: Verdict) -> str:
 def _by_value(one: Verdict) -> str:
     least = percent(one.effect)
     if one.kind == verdict.SAME:
-        apart = f"{percent(abs(one.ratio - 1))} apart"
-        return "equal" if one.a == one.b else f"{apart}: less than {least}"
+        if one.a == one.b:  # 0 and 0 have no ratio
+            return "equal"
+        return f"{percent(abs(one.ratio - 1))} apart: less than {least}"
     values = f"{value_text(one.a, one.unit)}{ARROW}{value_text(one.b, one.unit)}"
     ratio = f", {one.ratio:.3g} ×" if one.ratio == one.ratio else ""
     only = "; XLA's figure on a CPU leaves out what libraries hold, so it decides nothing"
@@ -393,5 +394,5 @@ def _change_of(frame: pd.DataFrame, row: Mapping[str, Any]) -> str:
         return f"`{name}` {verb} with {more.replace('-', '')} {kind} Python calls"
     most = max(row["ratio"], 1 / row["ratio"])
     kind = "slower" if row["ratio"] > 1 else "faster"
-    amount = f"{most:.2g} times" if most >= 2 else percent(most - 1)
+    amount = percent(most - 1) if kind == "slower" and most < 2 else f"{most:.3g} times"
     return f"`{name}` {verb} {amount} {kind}"

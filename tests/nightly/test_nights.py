@@ -54,7 +54,7 @@ def test_a_first_night_measures_counts_its_rows_and_has_nothing_to_compare_with(
     (one,) = night.measured
     assert (night.exit_code, night.machine, night.effort) == (0, MACHINE, "2x1")
     assert (one.environment, one.run_exit_code, one.against) == (ENV, 0, "")
-    assert (one.rows["ok"], one.failures, one.counts) == (6, [], {})
+    assert (one.rows["ok"], one.failures, one.counts) == (7, [], {})
     assert {record.night for record in project.records()} == {FIRST}
 
 

@@ -70,7 +70,7 @@ def test_xlas_side_holds_its_stages_and_its_program_and_the_others_their_first_c
 def test_the_ordinary_records_of_a_sweep_with_baselines_are_the_same_as_without(swept):
     ordinary = [r for r in swept[1].records if not r.comparison and r.workload == "sound.Gelu"]
     assert [list(r.stages) for r in ordinary] == [
-        ["trace", "lower", "compile", "dispatch", "execute", "in_flight"]
+        ["trace", "lower", "compile", "dispatch", "execute", "compute", "in_flight"]
     ]
 
 

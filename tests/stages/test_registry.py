@@ -64,7 +64,15 @@ def test_a_scenario_with_a_directory_says_what_proves_its_outcomes():
 
 
 def test_stages_stand_in_the_order_of_a_program_and_are_calibrated_by_stages_that_exist():
-    assert CASE_STAGES == ("trace", "lower", "compile", "dispatch", "execute", "in_flight")
+    assert CASE_STAGES == (
+        "trace",
+        "lower",
+        "compile",
+        "dispatch",
+        "execute",
+        "compute",
+        "in_flight",
+    )
     assert PROCESS_STAGES == ("import", "backend", "first_lower", "first_compile", "ready")
     assert {stage.calibrated_by for stage in STAGES.values()} <= set(STAGES)
 

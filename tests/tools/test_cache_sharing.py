@@ -62,7 +62,7 @@ def test_a_process_that_is_to_be_handed_an_executable_waits_until_the_time_is_ov
 def test_under_a_size_cap_there_is_a_lock_and_the_wait_for_it_is_noted(tmp_path):
     capped = Arrangement("2", 2, settings={"JAX_COMPILATION_CACHE_MAX_SIZE": str(10**9)})
     processes = share(capped, tmp_path)
-    assert all(event.lock_wait_s > 0 for process in processes for event in process)
+    assert all(event.lock_wait_ns > 0 for process in processes for event in process)
 
 
 @pytest.mark.nightly
