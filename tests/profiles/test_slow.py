@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.profiles.slow import Slow, SlowBuilds
+import dataclasses
+
+from harness.profiles.slow import MANY, Often, Slow, SlowBuilds
 from harness.watch import events
 from harness.watch.writer import encoded
 from tests.profiles import logs
@@ -44,4 +46,20 @@ def test_each_stage_is_returned_once_when_it_has_become_slow(tmp_path):
         Slow("trace", *place, 5.5),
         Slow("compile", *place, 28.0),
     ]
+    assert slow.look() == []
+
+
+def test_a_function_is_returned_once_when_it_was_built_often_and_none_of_jaxs(tmp_path):
+    jaxs = dataclasses.replace(logs.FUNCTION, id=2, name="add", origin="jax")
+    path = tmp_path / "h-1-0.jsonl"
+    head = logs.started(clock=0, pid=1), logs.FUNCTION, jaxs, logs.STACK
+    builds = [logs.build(n, n, n + 1) for n in range(1, MANY + 1)]
+    others = [dataclasses.replace(one, id=100 + one.id, function=2) for one in builds] * 2
+    path.write_bytes(b"".join(map(encoded, (*head, *builds, *others))))
+    slow = SlowBuilds(tmp_path, 5)
+    assert slow.look() == []
+    for _ in range(2):
+        with path.open("ab") as file:
+            file.write(encoded(logs.build(200, 200, 201)))
+    assert slow.look() == [Often("loss", "train.py:88")]
     assert slow.look() == []

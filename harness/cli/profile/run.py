@@ -47,8 +47,8 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
     announce=Option(
         min=0,
         metavar="SECONDS",
-        help="Print a line when tracing, lowering or compiling a function takes longer than this; "
-        f"0 for never.  [default: {ANNOUNCE_S:g}]",
+        help="Print a line when tracing, lowering or compiling a function takes longer than this, "
+        f"or one is built more than 50 times; 0 for never.  [default: {ANNOUNCE_S:g}]",
     ),
     report=Option(
         metavar="FILE",
@@ -122,7 +122,7 @@ class _Announcing:
             self._thread.join(timeout=1)
 
     def _run(self) -> None:
-        from harness.profiles.slow import SlowBuilds  # msgspec
+        from harness.profiles.slow import MANY, Slow, SlowBuilds  # msgspec
         from harness.records.printable import printable
         from harness.records.units import seconds_text
 
@@ -132,10 +132,13 @@ class _Announcing:
             while not self._over.wait(every_s):
                 for one in slow.look():
                     place = f" ({printable(one.place, '')})" if one.place else ""
-                    sys.stderr.write(
-                        f"harness: {DOING[one.stage]} `{printable(one.function, '')}`{place}, "
-                        f"{seconds_text(one.seconds)} so far\n"
-                    )
+                    name = f"`{printable(one.function, '')}`{place}"
+                    if isinstance(one, Slow):
+                        so_far = seconds_text(one.seconds)
+                        line = f"{DOING[one.stage]} {name}, {so_far} so far"
+                    else:
+                        line = f"{name} was built more than {MANY} times; the answer will say why"
+                    sys.stderr.write(f"harness: {line}\n")
                     sys.stderr.flush()
         except (OSError, ValueError):  # nobody reads it any more: the program goes on
             return
