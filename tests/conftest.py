@@ -18,6 +18,7 @@ from tests import forks
 
 for name in [name for name in os.environ if name.startswith(("HARNESS_", "ASV_", "GIT_"))]:
     del os.environ[name]
+os.environ.pop("CI", None)  # there `harness compare` measures what is missing
 
 # What is tested here is the same on every backend, and the CPU is there on every machine.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")

@@ -188,7 +188,7 @@ def _by_what_is_there(
     """
     with warnings_said():
         frame = everything(results) if results.exists() else None
-    here = measures and _can_take_turns(a, b, frame, asked)
+    here = measures and _can_take_turns(a, b, results, frame, asked)
     if here and frame is not None:
         frame = frame[_is_own(frame, asked) & (frame["dirty"] == "")]
     try:
@@ -216,12 +216,17 @@ def _undecided(comparison: Comparison) -> list[str]:
     return sorted(set(rows["workload"]))
 
 
-def _can_take_turns(a: str, b: str, frame: pd.DataFrame | None, asked: LiveOptions) -> bool:
+def _can_take_turns(
+    a: str, b: str, results: Path, frame: pd.DataFrame | None, asked: LiveOptions
+) -> bool:
     """Tell whether both arms are commits of this repository that this environment can measure.
 
-    Those that another machine or environment alone has measured are only read.
+    Those that another machine or environment alone has measured are only read, and so are results
+    of another repository.
     """
     folder = asked.benchmarks.resolve()
+    if results.exists() and git.top_of(results) not in (None, git.top_of(folder.parent)):
+        return False
     commits = [git.commit_of(folder.parent, arm).hash for arm in (a, b)]
     if not all(commits) or any(os.path.exists(arm) for arm in (a, b)):
         return False
