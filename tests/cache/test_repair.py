@@ -48,6 +48,7 @@ def test_what_was_moved_comes_back_by_the_command_that_is_printed(fill, says):
     name = spoil(directory, "torn")
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     text = says("doctor", directory, "--repair", "--no-put-cost")
+    assert text.startswith("1 entry moved to ")  # and not with the command that did it
     assert not (directory / f"{name}-cache").exists()
     (back,) = (line for line in text.splitlines() if "mv -n" in line)
     subprocess.run(["sh", "-c", back], check=True)

@@ -155,14 +155,16 @@ def doctor(
         if repaired != type(repaired)():  # others may have changed it too: only another look tells
             seen = survey(place)
             after = check(seen)
-    answer, *rest = words.page(before, place.where, len(seen.entries))
+    page = list(words.page(after, place.where, len(seen.entries)))
+    done = list(words.repaired_lines(repaired, place.where)) if repaired else []
+    # What was repaired comes first, and then what is left; where nothing was, that ends the page.
+    answer, *rest = [*done, *page] if after is not before else [*page, *done]
     parts: list[Part] = [Heading(answer), *rest]
     if not seen.entries:
         parts.append(words.writes(before.here))
     parts += [cost_line] if cost_line else []
     parts += [words.loads_line(loads, len(seen.entries))] if loads else []
     parts += [words.verified_line(verified)] if verified else []
-    parts += words.repaired_lines(repaired, place.where) if repaired else ()
     document = {
         "schema": 2,
         "state": after.state,
