@@ -27,7 +27,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
-	@echo 'make bench          measure the workloads in benchmarks/, print the table of stages and the hints'
+	@echo 'make bench          measure the workloads in benchmarks/, print a table of one screen'
 	@echo '                      EFFORT=2x1    processes x passes; 6x1 has intervals, and takes three times as long'
 	@echo '                      FRESH=1       measure again what a run that was stopped has left'
 	@echo '                      MACHINE=name  file the results under this name instead of the host name'
@@ -104,12 +104,13 @@ bench: setup
 	$(BIN)/harness run --effort $(EFFORT) $(if $(filter-out 0,$(FRESH)),--fresh) \
 	    $(if $(MACHINE),--machine "$(MACHINE)") >/dev/null || status=$$?; \
 	case $$status in 0|3) ;; *) exit $$status ;; esac; status=0; \
-	mkdir -p .asv; echo 'asv files the records as its own; its tables go to .asv/bench.log'; \
+	mkdir -p .asv; \
 	HARNESS_EFFORT=$(EFFORT) $(BIN)/asv run -E existing --show-stderr \
 	    --set-commit-hash "$$(git rev-parse HEAD)" $(if $(MACHINE),--machine "$(MACHINE)") \
 	    >.asv/bench.log 2>&1 || status=$$?; \
 	case $$status in \
-	    0|2) $(if $(MACHINE),HARNESS_MACHINE="$(MACHINE)") $(BIN)/harness show --latest || exit $$? ;; \
+	    0|2) $(if $(MACHINE),HARNESS_MACHINE="$(MACHINE)") $(BIN)/harness show --brief || exit $$?; \
+	        echo 'In one file, with figures: $(BIN)/harness report. What asv printed: .asv/bench.log' ;; \
 	    *) tail -n 20 .asv/bench.log >&2 ;; \
 	esac; \
 	[ $$status -ne 2 ] || echo 'make bench: some benchmarks failed; .asv/bench.log says which and why.' >&2; \

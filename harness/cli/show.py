@@ -15,6 +15,7 @@ from harness.errors import ExitCode
 from harness.frame import asv_results, choose, tables
 from harness.frame.frame import PLACE, ordinary, place_text, rows_of
 from harness.frame.load import everything
+from harness.stages.compile import LONG_S
 from harness.stages.registry import OF_CALLS
 
 OURS = "Value: median over processes; ±: half of its 95 % interval (6 processes or more)."
@@ -29,6 +30,9 @@ Next:  asv publish && asv preview             graphs over commits
     latest=Option(
         "--latest/--all", help="Only what was measured last, or every commit and environment."
     ),
+    brief=Option(
+        help="One screen: a row per workload, the slowest compiles, this machine's newest."
+    ),
     facts=Option(help="Also what was built: launches, fusions, flops, bytes, temporaries, calls."),
     calls=Option(
         help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
@@ -40,6 +44,7 @@ def show(
     results: options.ReadResults = Path("results"),
     filters: Filters,
     latest: bool = True,
+    brief: bool = False,
     facts: bool = False,
     calls: bool = False,
     output: Output,
@@ -63,7 +68,11 @@ def show(
         say(f"{results} holds comparisons only. `harness baselines -r {results}` shows them.")
         raise Exit(ExitCode.NOTHING)
     chosen = choose.rows(frame, filters)
-    shown = choose.narrow(chosen, (), latest)
+    shown = choose.narrow(chosen, (), latest or brief)
+    if brief:
+        shown = choose.of_one_machine(shown)
+        output.show(_brief(shown), shown)
+        return
     page = (*_page(shown, facts, calls), *_elsewhere(chosen, shown))
     if output.format is not Format.markdown:
         page = (*page, *_values(shown), NEXT)
@@ -79,6 +88,17 @@ def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
             yield TextTable(tables.fact_table(part))
         if calls:
             yield TextTable(tables.call_table(part))
+
+
+def _brief(frame: pd.DataFrame) -> Iterator[Part]:
+    """Yield one screen: what takes longest, a row per workload, the slowest compiles."""
+    yield Heading(tables.longest_text(frame))
+    for heading, part in choose.by_origin(frame):
+        yield heading
+        yield TextTable(tables.workload_table(part))
+        yield Heading("Slowest compiles")
+        yield from tables.compile_texts(part, 3)
+    yield "Times are medians over the cases of a workload. Each case, with intervals: harness show"
 
 
 def _values(shown: pd.DataFrame) -> list[str]:
@@ -106,5 +126,9 @@ def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
         yield f"{', '.join(called)}: median of calls; `harness show --calls` has the least."
     if table.apply(lambda texts: texts.str.startswith("≥")).any(axis=None):
         yield "≥: the least call of a process, where its median is not known."
-    said = tables.process_text(frame), *tables.slow_texts(frame), *tables.program_texts(frame)
+    said = (
+        tables.process_text(frame),
+        *tables.compile_texts(frame, 5, LONG_S),
+        *tables.program_texts(frame),
+    )
     yield from filter(None, [*said, tables.collected_text(frame), *tables.reason_texts(frame)])

@@ -55,6 +55,29 @@ def stage_table(frame: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=[stage for stage in empty if stage not in usual])
 
 
+def workload_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame of text: a row per workload with the median over its cases of each stage."""
+    timed = typical(ordinary(frame))
+    timed = timed[timed["stage"].isin(names(*CASE, where=lambda stage: stage.stacked))]
+    timed = timed[~timed["workload"].isin(INSTRUMENTS) & (timed["unit"] == "seconds")]
+    case = [*axis_columns(timed), "transform", "target", "precision", "scenario"]
+    cases = timed.drop_duplicates(["workload", *case]).groupby("workload", sort=False).size()
+    of = timed.groupby(["workload", "stage"], sort=False)["value"].median().unstack()
+    stages = sorted(of.columns[of.notna().any()], key=stage_order)
+    texts = {stage: [_known(value, seconds_text) for value in of[stage]] for stage in stages}
+    table = pd.DataFrame(texts, of.index).reindex(cases.index)
+    table.insert(0, "cases", cases.astype("str"))
+    return table.reset_index()
+
+
+def compile_texts(frame: pd.DataFrame, most: int, least_s: float = 0.0) -> list[str]:
+    """Return a line for each of the slowest compiles, of `least_s` at least."""
+    slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > least_s)]
+    slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(most, "value")
+    named = zip(full_names(slow), slow["value"], strict=True)
+    return [f"{name}: compile takes {seconds_text(value)}" for name, value in named]
+
+
 _PARTS = names(*CASE, "load")
 """Stages that no other stage of a case is a part of."""
 
@@ -207,14 +230,6 @@ def process_text(frame: pd.DataFrame) -> str:
             text = cell_text("ok", row["value"], row["low"], row["high"])
             parts.append(f"{stage} {text}")
     return "Once per process: " + ", ".join(parts) if parts else ""
-
-
-def slow_texts(frame: pd.DataFrame) -> list[str]:
-    """Return a line for each case that compiles for long, the slowest first."""
-    slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > compile.LONG_S)]
-    slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(_MOST // 2, "value")
-    named = zip(full_names(slow), slow["value"], strict=True)
-    return [f"{name}: compile takes {seconds_text(value)}" for name, value in named]
 
 
 def collected_text(frame: pd.DataFrame) -> str:

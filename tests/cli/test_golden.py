@@ -30,6 +30,7 @@ BENCHMARKS = ("--benchmarks", str(ROOT / "benchmarks"))
 RELEASES = ("compare", "jax=0.11.2", "jax=0.12.0.1")
 COMMANDS = {
     "show": (("show", *LOOP, "--case", "unroll=1"), ["control_flow.UnrolledLoop", "± 0.3 µs"]),
+    "brief": (("show", "--brief"), ["control_flow.UnrolledLoop", "dense.MlpLoss depth=4"]),
     "compare": (
         (*RELEASES, *LOOP, "--stage", "compile", "--stage", "dispatch"),
         ["control_flow.UnrolledLoop", "unroll=16", "120 ms"],
@@ -129,6 +130,13 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
     if WRITE:
         file.write_text(page(said), encoding="utf-8")
     assert page(said) == file.read_text(encoding="utf-8"), "see the top of this file"
+
+
+def test_the_end_of_make_bench_is_one_screen(folder, command):
+    code, out, _ = command("show", "--brief")
+    assert code == 0
+    assert 24 <= len(out.splitlines()) <= 39  # and a line of the Makefile's
+    assert out.count("compile takes") == 4  # the longest stage of all, and three compiles
 
 
 def test_three_problems_of_a_cache_take_at_most_12_lines_of_80(folder, command, monkeypatch):
