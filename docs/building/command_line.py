@@ -1,4 +1,4 @@
-"""The reference of the command line: what each command's --help says."""
+"""The reference of the command line: what each command's --help-all prints."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.cli import app
+from harness.cli.lazy import WHOLE
 
 WIDTH = 90
 """Of a line of help, in characters."""
 
 INTRODUCTION = """# Command line
 
-What `--help` says of each command. `harness` is also `python -m harness`.
+What `--help-all` prints for each command. `harness` is also `python -m harness`.
 """
 
 
@@ -25,7 +26,9 @@ def _sections(name: str, command: Any, parent: Any, level: int) -> Iterator[str]
     settings = {**command.context_settings, "terminal_width": WIDTH}
     context = command.context_class(command, info_name=name, parent=parent, **settings)
     path = context.command_path
+    context.meta[WHOLE] = True
     help_ = command.get_help(context).rstrip()
+    context.meta.clear()  # nested contexts share it
     yield f"\n{'#' * level} {path} {{ #{path.replace(' ', '-')} }}\n\n```text\n{help_}\n```\n"
     for name in command.list_commands(context) if hasattr(command, "list_commands") else []:
         child = command.get_command(context, name)

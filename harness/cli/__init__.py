@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import json
 import os
 import platform
@@ -19,67 +18,54 @@ from harness.errors import ExitCode, HarnessError, UsageError
 
 HELP = """Measure where a JAX program's time goes: trace, lower, compile, execute.
 
-Measure:
-
 \b
-  harness init                          benchmarks for a project of your own
-  harness doctor                        can this machine measure, and is it quiet now?
-  harness list                          the workloads in benchmarks/
-  harness run --effort quick            measure all of them once
-  harness run Gelu --case size=1024     measure one case, in 8 processes
-  harness run --target gpu:h200         compile all of them for an H200 that is not here
-  harness targets                       where programs can be built, and where run
-  harness run --on tcp://host:8786      measure on the workers of a Dask scheduler
-  harness nightly                       run, compare with the last good night, report
-
-Explain:
-
-\b
-  harness profile -- python train.py    why does my program take minutes to start?
-  harness compile Mlp --target tpu:v5e  which pass, kernel and line does a compile spend it on?
-
-Read:
-
-\b
-  harness show                          the table of stages of the newest commit
+  harness profile -- python train.py    why does it take minutes to start?
+  harness run                           measure the functions in benchmarks/
   harness compare HEAD~1 HEAD           did my last commit make it slower?
-  harness history                       when did it become slower?
-  harness aa                            how often such verdicts are wrong on this machine
-  harness baselines                     XLA beside NumPy or CuPy, where that was measured
-  harness ir Mlp --facts                what XLA built; without --facts its text
-  harness cache                         the persistent compilation cache: what it does and saves
-  harness report                        all of it in one HTML file
-  harness export -o results.parquet     every row, for pandas and friends
 
-A workload is a class in benchmarks/ (see docs/cookbook.md); the same class runs under `asv run`,
-and in a notebook with harness.sweep(MyWorkload). What is measured goes to results/, where a second
-run resumes and `harness.load("results")` reads it into pandas.
+`harness init` writes benchmarks/ for a project. A workload there is a class; `asv run` measures it,
+too, and so does harness.sweep(MyWorkload) in a notebook. Results go to results/, where a second run
+resumes and `harness.load("results")` reads them into pandas.
 
 \b
-Exit codes: 0 fine; 1 something is slower; 2 wrong usage; 3 some cases failed; 4 nothing was
-measured or found; 5 the fleet, an environment or a cache cannot be used; 6 measured, but a later
-part failed; 7 what was healthy fails now; 70 an error in the harness; 130 interrupted, 143 by
-SIGTERM, 129 by SIGHUP (what was finished is kept); 141 nobody reads on, as with `| head`.
+Exit codes:
+  0    fine
+  1    something is slower
+  2    wrong usage
+  3    some cases failed
+  4    nothing was measured, or there is nothing to show
+  5    the fleet, an environment or a cache cannot be used
+  6    measured, but a later part failed
+  7    what worked before fails now
+  70   an error in the harness
+  129  ended by SIGHUP, 130 by Ctrl-C, 143 by SIGTERM; finished measurements are stored
+  141  output pipe closed, as with `| head`
 """
 
 COMMANDS = {
-    "list": Lazy("inventory:list_", "List the workloads, and what each is there to show."),
-    "targets": Lazy("inventory:targets", "List where programs can be built, and run."),
+    "profile": Lazy("profile:app", "Why does a program take long to start?", group="first"),
+    "run": Lazy("run:run", "Measure workloads; an interrupted run resumes."),
+    "compare": Lazy("compare:compare", "Did it become slower? Baseline against candidate."),
+    "init": Lazy("init:init", "Set up benchmarks in a project.", "harness.scaffold", "set up"),
     "doctor": Lazy("doctor:doctor", "Can this machine measure, and is it quiet now?"),
-    "run": Lazy("run:run", "Measure workloads; a run that was stopped resumes."),
-    "show": Lazy("show:show", "Print the table of stages."),
-    "compare": Lazy("compare:compare", "Did it become slower? Two arms, verdicts."),
-    "history": Lazy("history:history", "Where did a series of commits or nights change?"),
+    "list": Lazy("inventory:list_", "List the workloads in benchmarks/."),
+    "targets": Lazy("inventory:targets", "List where programs can be built, and run."),
+    "show": Lazy("show:show", "Print the times of each stage.", group="read"),
+    "history": Lazy("history:history", "When did it become slower?"),
+    "baselines": Lazy("baselines:baselines", "Is XLA faster than NumPy, numba or CuPy?"),
+    "report": Lazy("report:report", "Write everything into one HTML file."),
+    "export": Lazy("export:export", "Write rows to CSV, Parquet, or for other tools."),
+    "compile": Lazy(
+        "compile:compile",
+        "Which pass and line does a compile spend time on?",
+        group="explain",
+    ),
+    "ir": Lazy("ir:ir", "What XLA built, or how two programs differ."),
+    "cache": Lazy("cache:app", "JAX's persistent cache: inspect, repair, explain."),
+    "nightly": Lazy(
+        "nightly:nightly", "Run, compare with the last good night.", "harness.nightly", "repeat"
+    ),
     "aa": Lazy("aa:aa", "How often are verdicts wrong on this machine?"),
-    "baselines": Lazy("baselines:baselines", "Is XLA faster than the baselines?"),
-    "ir": Lazy("ir:ir", "Print the program of one case, or how two programs differ."),
-    "compile": Lazy("compile:compile", "What does XLA do in a compile: by pass, kernel and line?"),
-    "cache": Lazy("cache:app", "The persistent compilation cache: what it holds and did."),
-    "profile": Lazy("profile:app", "Why does a program compile so much?"),
-    "report": Lazy("report:report", "Write one HTML file of everything."),
-    "export": Lazy("export:export", "Write the rows of the frame to files."),
-    "nightly": Lazy("nightly:nightly", "A night: run, compare, report.", "harness.nightly"),
-    "init": Lazy("init:init", "Set a project of your own up.", "harness.scaffold"),
 }
 
 
@@ -95,10 +81,12 @@ def _options(context: click.Context, version: bool, as_json: bool) -> None:
     if version:
         raise Exit
     if context.invoked_subcommand is None:
-        raise UsageError("A command is missing; `harness --help` lists them.")
+        raise UsageError("Missing: a command; `harness --help` lists them.")
 
 
 def _installed(name: str) -> str | None:  # without psutil, which harness.targets.host loads
+    import importlib.metadata  # 20 ms that `--help` does not need
+
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

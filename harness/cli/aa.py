@@ -28,6 +28,7 @@ def _usual(effort: str) -> str:
 
 
 @options.command(
+    common="select pairs power effort",
     pairs=Option(min=1, help="Pairs of identical arms."),
     power=Option(help="Also put slow-downs in, and count those found."),
     effect=Option(
@@ -56,11 +57,10 @@ def aa(
     r"""How often are verdicts wrong on this machine? Measure it, and store the answer.
 
     \b
-      harness aa                            two identical arms, one after the other
-      harness aa --pairs 3 --power          three pairs, and how often a slow-down is found
-      harness aa -s Gelu --effort 7x1       a quick look: one workload, little effort
-      harness aa --name 2026-11-20          another run; without a name the last one goes on, of the
-                                            same workloads, cases and targets
+      harness aa                       measure the same code twice, and compare
+      harness aa --pairs 3 --power     three pairs; also, how often a slow-down is found
+      harness aa -s Gelu --effort 7x1  a quick look: one workload, little effort
+      harness aa --name 2026-11-20     another run; without a name the last one continues
 
     Identical arms: each pair is the whole sweep twice, one after the other, judged as `harness
     compare` does. Whatever is called faster or slower is a false alarm. A family is a stage of a

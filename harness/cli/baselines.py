@@ -20,7 +20,7 @@ from harness.frame.frame import rows_of
 from harness.report import files
 
 
-@options.command()
+@options.command(common="select case target figure format_")
 def baselines(
     *,
     results: options.ReadResults = Path("results"),
@@ -28,12 +28,12 @@ def baselines(
     figure: options.Figure = None,
     output: Output,
 ) -> None:
-    r"""Is XLA faster than the baselines, by how much, and when does its compilation pay?
+    r"""Is XLA faster than the baselines, and when does its compilation pay off?
 
     \b
       harness baselines                           a table per workload
       harness baselines -s softmax --format json  every number of some
-      harness baselines --figure fusion.svg       ratios with intervals, and the roofline
+      harness baselines --figure fusion.svg       ratios, and the roofline
 
     \b
     Reading a row:

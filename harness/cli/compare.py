@@ -43,19 +43,20 @@ WRAPPED = ("case", "reason", "workload")
 
 
 @options.command(
-    a=Argument(metavar="A", help="What to compare with."),
-    b=Argument(metavar="B", help="What is judged."),
+    common="time_ live_ stored stage explain every by_counts format_",
+    a=Argument(metavar="A", help="The baseline."),
+    b=Argument(metavar="B", help="The candidate, which is judged."),
     explain=Option(
-        help="Show what verdicts rest on: processes, samples, hosts, programs and the rule; of "
-        "the worst 20 rows, or of those that filters leave."
+        help="Show what verdicts rest on. Processes, samples, hosts, programs and the rule of the "
+        "worst 20 rows, or of those that filters leave."
     ),
-    every=Option("--all", help="List every row, also those that are the same."),
-    by_counts=Option("--counts", help="Decide by counts alone; see above."),
-    live_=Option(help="Measure both arms in turns, whatever is stored; see above."),
-    stored=Option(help="Only read what is stored; measure nothing."),
+    every=Option("--all", help="List every row, not only what changed."),
+    by_counts=Option("--counts", help="Decide by counts of Python calls, without a clock."),
+    live_=Option(help="Measure both now, in turns, whatever is stored."),
+    stored=Option(help="Only read what is stored."),
     time_=Option(
         metavar="DURATION",
-        help="How long measuring in turns may take, such as 60s or 5min.",
+        help="At most so long, such as 60s or 5min.",
     ),
 )
 def compare(
@@ -75,73 +76,46 @@ def compare(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     output: Output,
 ) -> None:
-    r"""Did it become slower? Hold two arms against each other: a verdict per case and stage.
+    r"""Did it become slower? Compare baseline A with candidate B, case by case.
 
     \b
-      harness compare HEAD~1 HEAD                  two commits: measures what is missing, in turns
-      harness compare v1.0 my-branch --time 60s    the same, for a minute at most
-      harness compare HEAD~1 HEAD --stored         only by what is stored
-      harness compare jax=0.11.2 jax=0.12.0.1      two releases of JAX, by the newest rows of each
-      harness compare cold warm -s Mlp             two scenarios, some workloads
-      harness compare commit=1a2b3c4d,jax=0.11.2 commit=1a2b3c4d,jax=0.12.0.1
-      harness compare old/results results          two results trees, or record or Parquet files
-      harness compare HEAD~1 HEAD --stage compile --explain
-      harness compare main HEAD --format markdown -o comment.md
-      harness compare main HEAD --counts           by counts alone: one process of each is enough
+      harness compare HEAD~1 HEAD              two commits; measures what is missing
+      harness compare HEAD~1 HEAD --time 60s   the same, for a minute at most
+      harness compare main . --live            a commit and the working tree
+      harness compare . set:XLA_FLAGS=--xla_flag=1 --live    without a flag, with it
+      harness compare jax=0.11.2 jax=0.12.0.1  two releases of JAX, as stored
+      harness compare cold warm -s Mlp         two scenarios of a workload
+
+    A and B are a commit, tag or branch; a results tree or file; column=value[,column=value...]; or
+    one word that is looked up: a version of JAX, an environment, machine, target, scenario or
+    night. The newest row of each case is used, in an environment that both have.
 
     \b
-    Two commits of this repository, in a terminal or in CI (CI is set): rows that are stored and
-    decided stay; those that are not stored, or unsure, are measured now, in turns. How long that
-    takes is shown before it starts. Every other pair, and output that is no terminal, only reads.
-    In turns means rounds: each measures both once, in random order, in fresh processes of its own
-    folder (a git worktree for a commit; the working tree is not touched). --live measures so
-    whatever is stored, and takes more arms:
-      harness compare main . --live                        a commit and the working tree
-      harness compare . set:XLA_FLAGS=--xla_flag=1 --live  without a flag and with it
+    Two commits, in a terminal or in CI: what is not stored, or unsure, is measured now, in turns:
+    each round measures both once, in random order, in fresh processes; a commit in a git worktree
+    of its own. Every other pair, and piped output, only reads. --live always measures, and takes:
       harness compare . python=../other/.venv --live       this JAX and another one
-      harness compare v1.0 v1.1,scenario=warm --live       several, joined by commas
-    --effort 8x3 is eight rounds of three passes at most: after one, for what is proven, then after
-    four, and every four more, those workloads go on of which a row is open, `unsure` that more
-    processes can decide. The two processes of a round are a pair. Ctrl-C compares what is finished;
-    the same command then goes on from there, and for a day measures nothing that it has measured.
-
-    \b
-    An arm is a path; column=value[,column=value...]; or one word that is looked up: a commit, tag
-    or branch, a version of JAX, an environment, machine, target, scenario or night. Of several rows
-    of a case in an arm the newest counts, in an environment (versions, flags) that both arms have.
+      harness compare v1.0 v1.1,scenario=warm --live       several conditions, joined by commas
+    --effort 8x3 is at most eight rounds of three passes. Ctrl-C compares what is finished; the same
+    command continues from there.
 
     \b
     Verdicts:
-      slower, faster  hardly chance (p is corrected for the rows of the stage), and at least the
-                      smallest change that counts
-      same            less than what counts, and surely less than twice that; or proven: code or
-                      program, inputs, versions and flags are equal, and the machine did the rest
-      unsure          neither: the reason says what is lacking. Times that were measured under
-                      unlike loads of the machine decide nothing: taking turns does
-      broken          healthy in A; fails in B, or its file cannot be imported there
-      more, less      a benchmark in another unit than seconds: one value a side, by at least 10 %
-      incomparable    one side only, another version of the workload, failed, skipped, no samples;
-                      two machines, or unlike ones of one name
-    `trace` and `lower` may be slower or faster `proven by counts`: by the calls that Python makes
-    in them, where the clock does not tell.
-    Of compiles that changed, the pass of XLA's is named where both arms were measured with
-    `harness run --inside`.
-    All rows of a stage are also judged together: a slower JAX or machine shows there.
-    Filters hide rows and change no verdict. The unit is the process: at least 3 a side, better 8
-    (effort default). docs/method.md has the formulas. Below stands how often this machine calls
-    identical arms different (`harness aa`).
-    What counts in a stage is 3 to 25 %; where you want another threshold, pyproject.toml in the
-    current folder says it, as a share: under [tool.harness.thresholds], compile = 0.1.
-    \b
-    With --counts no clock decides, but the calls that Python makes while tracing and lowering,
-    which repeat within 0.2 % on any machine. `harness run --effort quick` on both commits is all it
-    needs: for ordinary CI. A case is slower or faster, has `no rise`, broke, or is incomparable;
-    every program that changed is named. Counts see more work for Python and XLA; that time rose
-    they do not see.
+      slower, faster  significant, corrected for the rows of the stage, and large enough to count
+      same            surely less than twice what counts, or proven: the same code or program
+      unsure          neither; the reason names what would decide it
+      broken          works in A, fails in B
+      more, less      a benchmark in another unit than seconds changed by at least 10 %
+      incomparable    in one of them only, or another version, machine, or nothing measured
+    What counts in a stage is 3 to 25 % (docs/method.md); [tool.harness.thresholds] in
+    pyproject.toml changes it, such as compile = 0.1. Filters hide rows and change no verdict.
+
+    With --counts no clock decides but the calls that Python makes in trace and lower, which repeat
+    within 0.2 % on any machine: `harness run --effort quick` on both commits is enough, as in CI.
 
     \b
-    Exit codes, of what is shown: 0 nothing slower; 1 a row is slower or more, or a stage as a whole
-    slower; 2 wrong usage; 4 nothing comparable; 7 something broke.
+    Exit codes: 0 nothing slower; 1 a row or a stage as a whole is slower; 2 wrong usage; 4 nothing
+    comparable; 7 something broke.
     """
     if explain and output.format is not Format.table:
         raise UsageError("--explain is for reading: leave --format out.")

@@ -46,22 +46,19 @@ class NothingTold(HarnessError):
 
 
 @options.command(
+    common="case target depth against figure tries",
     workload=Argument(help="The workload, or an expression only it matches."),
     program=Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
     case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
     transform=Option(help="forward, gradient, vmap, sharded, pmap."),
     target=Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ..."),
-    depth=Option(
-        min=1, help="Levels of the trees that are shown; of Python's calls none without it."
-    ),
+    depth=Option(min=1, help="Levels of the trees; of Python's calls none without it."),
     least=Option(min=0, max=100, help="Percent of its stage that a row must have."),
-    against=Option(
-        metavar="AXIS", help="Compile every value of an axis, and say what grows with it."
-    ),
+    against=Option(metavar="AXIS", help="Compile every value of an axis; what grows with it?"),
     rounds=Option(min=1, max=100, help="With --against: compiles of each value."),
     tries=Option(
         "--try/--no-try",
-        help="Try remedies that the harness can apply by itself: some compiles of each.",
+        help="Try remedies that need no edit; compiles more often.",
     ),
     trace=Option(
         metavar="FILE",
@@ -86,20 +83,16 @@ def compile(
     output: Output,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
-    r"""Say where one case's trace, lower and compile spend their time: by pass, kernel and line.
+    r"""Which pass, kernel and line do trace, lower and compile spend their time on?
 
     \b
-      harness compile Mlp                        the tree of passes; kernels with their lines
-      harness compile Mlp --target gpu:h200      compiled for a GPU that is not here
-      harness compile Mlp --target tpu:v5e --transform gradient
-      harness compile Unrolled --against unroll  what grows with an axis, and to which power
-      harness compile Mlp --depth 8 --least 0.1  the trees of passes and of Python's calls, with
-                                                 rows down to 0.1 %
-      harness compile Mlp --figure mlp.html      a flame graph to look into; .svg and .png, too
-      harness compile Mlp --trace mlp.json       XLA's events one by one, for ui.perfetto.dev
-      harness compile Mlp --format json          all of it
-      harness compile train_step -- python train.py --steps 2
-                                                 one function of any program, as it runs
+      harness compile Mlp                        passes; kernels with their lines
+      harness compile step -- python train.py    a function of any program
+      harness compile Mlp --target gpu:h200      for a GPU that is not here
+      harness compile Unrolled --against unroll  what grows with an axis, how fast
+      harness compile Mlp --depth 8 --least 0.1  more rows: down to 0.1 %
+      harness compile Mlp --figure mlp.html      a flame graph; also .svg, .png
+      harness compile Mlp --trace mlp.json       XLA's events, for ui.perfetto.dev
 
     First comes what is known to make building slow, with its line and a remedy: large constants,
     unrolled loops, thousands of arguments, switches of many branches, functions that a library

@@ -41,13 +41,13 @@ Look = tuple[str, str, str]
 """One thing about this machine: what, what was found, and what to do, empty where all is well."""
 
 
-@options.command()
+@options.command(common="results format_")
 def doctor(*, results: options.ReadResults = Path("results"), output: Output) -> None:
-    r"""Can this machine measure, and is it quiet enough now? What to do where it is not.
+    r"""Can this machine measure, and is it quiet enough now?
 
     \b
-      harness doctor                     looks for about 3 seconds; nothing is measured or changed
-      harness doctor -r DIR              counts the damaged and foreign lines of that results tree
+      harness doctor                     takes about 3 seconds, changes nothing
+      harness doctor -r DIR              also checks the lines of a results tree
       harness doctor --format json       for a script
 
     A plain loop runs for 2 seconds: how far its times lie apart is how far every time will. The

@@ -19,8 +19,13 @@ from harness.records.files import replaced
 
 
 @options.command(
+    common="output tool where select",
     output=Option("--output", "-o", help="A .csv or .parquet file; with --format a .json file."),
-    tool=Option("--format", help="What another tool reads, instead of all columns."),
+    tool=Option(
+        "--format",
+        metavar="TOOL",
+        help="For benchmark-action, bencher, pytest-benchmark or pyperf.",
+    ),
     where=Option(
         metavar="COLUMN=VALUE",
         help="Only rows with this value in this column; repeat a column for several of its "
@@ -41,9 +46,7 @@ def export(
       harness export -o rows.csv                 lists as JSON
       harness export -o rows.parquet             with types; lists are lists
       harness export -o night.parquet --where night=2026-11-20
-                                                 only what that night measured
       harness export -o compile.csv --where stage=compile --where size=1024
-                                                 some rows; an axis is a column too
 
     A Parquet file is read back by harness.load("rows.parquet", all=True), which gives the rows
     that the results tree gives. Its column `axes` holds the axes of each row as JSON.

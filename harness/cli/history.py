@@ -31,12 +31,13 @@ WIDE = 140
 
 
 @options.command(
+    common="select stage since cuts format_ output",
     since=Option(
         metavar="NIGHT",
-        help="Only changes first seen in this night or later; a day where nights have no name.",
+        help="Only changes since this night or day.",
     ),
     cuts=Option(
-        help="Also where a series was cut: the workload, the effort or the machine changed."
+        help="Also where a series was cut. The workload, the effort or the machine changed."
     ),
 )
 def history(
@@ -50,7 +51,7 @@ def history(
     r"""Where did a series of commits or nights change, and what else changed there?
 
     \b
-      harness history                               every change point, newest first
+      harness history                               every change, newest first
       harness history -s Attention --stage compile  of some workloads, one stage
       harness history --since 2026-11-01            only since that night
       harness history --format markdown -o week.md  to paste into an issue

@@ -21,23 +21,24 @@ from harness.scaffold.schema import schema as table_schema
 
 
 @options.command(
+    common="function arg inputs dry_run force",
     directory=Argument(metavar="[DIR]", help="The folder of your project."),
     function=Option(
         metavar="PACKAGE.MODULE:NAME",
-        help="Write a workload for this function; needs --arg or --inputs.",
+        help="Write a workload for this function. Needs --arg or --inputs.",
     ),
     arg=Option(
         metavar="DTYPE[SIZES]",
-        help="One argument of the function, an array: float32[64,784], int32[8], float32[] "
-        "for a scalar, key[] for a PRNG key. Repeat it in the function's order.",
+        help="An argument: float32[64,784], key[] (a PRNG key). Repeat it in the function's order; "
+        "float32[] is a scalar.",
     ),
     inputs=Option(
         metavar="PACKAGE.MODULE:NAME",
-        help="Instead of --arg: a function that returns the arguments, as a tuple; pytrees, "
-        "parameters, whatever the function takes.",
+        help="Or a function that returns the arguments. As a tuple: pytrees, parameters, whatever "
+        "the function takes.",
     ),
-    force=Option(help="Replace these files where they are there."),
-    dry_run=Option(help="Print what would be written, and write nothing."),
+    force=Option(help="Replace existing files."),
+    dry_run=Option(help="Only print what would be written."),
     schema=Option(
         help="Print the JSON Schema of [tool.harness] in pyproject.toml, for editors; see "
         "docs/method.md. Nothing is written."
@@ -52,20 +53,17 @@ def init(
     dry_run: bool = False,
     schema: bool = False,
 ) -> None:
-    r"""Set a project of your own up for measuring: asv.conf.json, a workload, two workflows.
+    r"""Set up benchmarks in a project: asv.conf.json, a workload, two CI workflows.
 
     \b
-      harness init                     the files, with an example that runs as it is
+      harness init                    with an example that runs as it is
       harness init --function mypackage.models:predict \
           --arg "float32[784,256]" --arg "float32[64,784]"
-                                       a workload for that function, with these arguments
-      harness init --function mypackage.train:loss --inputs mypackage.fixtures:make_batch
-                                       the same, with what a function of yours returns
-      harness init --dry-run           what would be written, and where
-      harness init packages/mine       a project in a subfolder of its repository
+      harness init --function train:loss --inputs fixtures:make_batch
+      harness init packages/mine      a project in a subfolder of its repository
 
     \b
-    Written are, unless they are there:
+    Files, of which existing ones are not changed:
       asv.conf.json                              what asv measures, and in which environments
       benchmarks/__init__.py                     makes workloads benchmarks
       benchmarks/example.py, or predict.py       the first workload
@@ -79,15 +77,15 @@ def init(
     a subfolder are named after it: benchmarks-packages-mine.yml.
 
     \b
-    A file that is there is kept, and what it lacks is told; --force replaces it. Run it again with
-    another --function to get one more workload. The function is imported and traced first, by the
-    interpreter that runs this command: your project is installed there (python -m pip install -e .)
-    or, as with a folder of scripts, the module lies in DIR. Where the function traces with one size
-    four times as large, the workload sweeps that size.
+    What an existing file needs is printed; --force replaces it. Run it again with another
+    --function for one more workload. The function is first imported and traced by the interpreter
+    that runs this command: install your project there (python -m pip install -e .) or, for a folder
+    of scripts, keep the module in DIR. If it also traces with one size four times as large, the
+    workload sweeps that size.
 
     \b
     Exit codes: 0 fine; 2 wrong usage, a function that does not import or trace, a place that cannot
-    be written. docs/getting-started.md goes on from here.
+    be written. Next: docs/getting-started.md.
     """
     if schema:
         print(json.dumps(table_schema(), indent=2, ensure_ascii=False))

@@ -66,7 +66,7 @@ def _workload_row(workload: type[Workload]) -> tuple[str, int, str, str]:
     names=Argument(metavar="[TARGET]...", help="Only these; a gpu:FILE.pbtxt is read."),
 )
 def targets(*, names: list[str] | None = None, output: Output) -> None:
-    r"""List the targets: where programs can be built, where run, and what is lacking.
+    r"""List the targets: where programs can be built, where run, and what is missing.
 
     \b
       cpu, gpu, tpu      this machine's own: built and run there

@@ -27,6 +27,7 @@ from harness.records.schema import Problems
 
 
 @options.command(
+    common="case stage target facts diff source output",
     workload=Argument(help="The workload, or an expression only it matches."),
     case=Option(metavar="AXIS=VALUE", help="Which case (transform=gradient works too); repeat."),
     stage=Option(help="jaxpr (as traced), stablehlo (as lowered), hlo (as optimised)."),
@@ -35,7 +36,7 @@ from harness.records.schema import Problems
     ),
     target=Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ..."),
     source=Option(help="Say where in the source each part comes from."),
-    facts=Option(help="Print facts of the program instead of its text."),
+    facts=Option(help="Print its facts instead of its text."),
     diff=Option(
         metavar="WHAT",
         help="Compare with case:AXIS=VALUE[,AXIS=VALUE], transform:NAME, target:NAME, "
@@ -60,13 +61,12 @@ def ir(
     r"""Print the program of one case, or how two programs differ.
 
     \b
-      harness ir Mlp                                   the optimised HLO
-      harness ir Mlp --stage jaxpr                     as traced; stablehlo is as lowered
-      harness ir Mlp --transform gradient              vmap, sharded, ... listed by it or not
-      harness ir Mlp --target gpu:h200                 built for a GPU that is not here
-      harness ir Mlp --facts                           fusions, flops, memory, ... as a table
-      harness ir Mlp --source                          with the line that each part came from
-      harness ir BlackScholes --case size=1024         one case of several
+      harness ir Mlp                         the optimised HLO
+      harness ir Mlp --stage jaxpr           as traced; stablehlo: as lowered
+      harness ir Mlp --target gpu:h200       built for a GPU that is not here
+      harness ir Mlp --facts                 fusions, flops, memory as a table
+      harness ir Mlp --diff commit:HEAD      what changed since the last commit
+      harness ir BlackScholes --case size=1024 --diff case:size=65536
 
     \b
     What changed? The facts first, then the text:

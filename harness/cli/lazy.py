@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -42,10 +43,89 @@ class HelpContext(click.Context):
     formatter_class = Formatter
 
 
+MOST_EXAMPLES = 6
+"""Lines of examples in `--help`; `--help-all` has the others."""
+
+_ALL = "Every option and rule, and the exit codes."
+WHOLE = "harness.whole_help"
+"""Of a context's `meta`: whether its help has every option."""
+
+
+def _print_whole(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        context.meta[WHOLE] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
 class Command(click.Command):
-    """Click's, with that context."""
+    """Click's, with that context; `--help` is one screen, and `--help-all` the rest.
+
+    Args:
+        common: names of the parameters whose options `--help` lists.
+        given: as of click's.
+    """
 
     context_class = HelpContext
+
+    def __init__(self, name: str | None, *, common: str = "", **given: Any) -> None:
+        super().__init__(name, **given)
+        self.common = common.split()
+        whole = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            help=_ALL,
+            callback=_print_whole,
+        )
+        self.params.append(whole)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; of arguments without any, all that are missing are named."""
+        needed = [one for one in self.params if isinstance(one, click.Argument) and one.required]
+        if args or ctx.resilient_parsing or not needed or any(one.envvar for one in needed):
+            return super().parse_args(ctx, args)
+        names = " and ".join(one.make_metavar(ctx) for one in needed)
+        example = next(line for line in (self.help or "").splitlines() if ctx.command_path in line)
+        command = re.split(r"\s{2,}", example.strip())[0]
+        raise click.UsageError(f"Missing: {names}. For example: {command}", ctx)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one screen, or all of it."""
+        if ctx.meta.get(WHOLE):
+            super().format_help(ctx, formatter)
+            return
+        self.format_usage(ctx, formatter)
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(_start(self.help or ""))
+        rows = []
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if one.name in self.common else None
+            if record and isinstance(one, click.Option):
+                rows.append((record[0], re.split(r"[.;] ", one.help or "")[0].rstrip(".") + "."))
+        self.format_commands(ctx, formatter)
+        if rows:
+            with formatter.section("Options"):
+                formatter.write_dl([*rows, ("--help-all", _ALL)])
+        else:
+            formatter.write(f"\n--help-all: {_ALL[0].lower()}{_ALL[1:]}\n")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: this is no group."""
+
+
+def _start(text: str) -> str:
+    """Return the first sentence of a help, and the first of its examples."""
+    first, *others = inspect.cleandoc(text).split("\n\n")
+    for block in others:
+        mark, *lines = block.split("\n")
+        if mark.strip() == "\b" and lines[0].strip().startswith("harness"):
+            starts = [n for n, line in enumerate(lines) if line.startswith("  harness")]
+            end = next((n for n in starts if n >= MOST_EXAMPLES - 1), len(lines))
+            return "\n\n".join([first, "\n".join([mark, *lines[: max(end, 1)]])])
+    return first
 
 
 def _fitted(paragraph: str, width: int) -> str:
@@ -104,6 +184,8 @@ class Lazy:
     """Its line in the help of the group; "" for one that the help does not list."""
     needs: str = ""
     """The room without which there is no such command."""
+    group: str = ""
+    """What it is for, beside it and those that follow in the help."""
 
 
 @contextmanager
@@ -119,13 +201,13 @@ def _while_read() -> Iterator[None]:
         sys.exit(ExitCode.UNREAD)
 
 
-class LazyGroup(click.Group):
+class LazyGroup(Command, click.Group):
     """A group of commands that are not loaded yet."""
 
     context_class = HelpContext
 
-    def __init__(self, *, lazy: Mapping[str, Lazy], **given: Any) -> None:
-        super().__init__(no_args_is_help=True, context_settings=SETTINGS, **given)
+    def __init__(self, name: str, *, lazy: Mapping[str, Lazy], **given: Any) -> None:
+        super().__init__(name, no_args_is_help=True, context_settings=SETTINGS, **given)
         self._lazy = {
             name: one
             for name, one in lazy.items()
@@ -157,5 +239,11 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write a line for each command, without loading it."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, one.help) for name, one in self._lazy.items() if one.help])
+        first = "" if ctx.meta.get(WHOLE) else _start(self.help or "")
+        shown = {name: one for name, one in self._lazy.items() if one.help}
+        groups = max(len(one.group) for one in shown.values())
+        if groups:
+            shown = {name: one for name, one in shown.items() if f"harness {name} " not in first}
+        lines = [f"  {one.group:{groups}} {name:9}  {one.help}\n" for name, one in shown.items()]
+        formatter.write("\n" + "" if groups else "\nCommands:\n")
+        formatter.write("".join(lines))

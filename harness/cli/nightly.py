@@ -24,11 +24,12 @@ from harness.verdicts.error_rates import use_those_of
 
 
 @options.command(
+    common="python night effort",
     run_options=Argument(metavar="[-- RUN OPTIONS]", help="Further options of `harness run`."),
     python=Option(
         metavar="PYTHON",
-        help="The interpreter of an environment with JAX and this harness, such as "
-        ".venvs/jax-0.11/bin/python; repeat for several. Without it, the one that runs this.",
+        help="The interpreter of an environment; repeat for several. With JAX and this harness, "
+        "such as .venvs/jax-0.11/bin/python. Default: the one that runs this.",
     ),
     night=Option(
         metavar="NAME",
@@ -46,7 +47,7 @@ def nightly(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
-    r"""Measure in each environment, compare with the last good night, write report and summary.
+    r"""Measure in each environment, and compare with the last good night.
 
     \b
       harness nightly                                      in this environment

@@ -136,8 +136,8 @@ Cases = Annotated[
     Option(
         "--case",
         metavar="AXIS=VALUE",
-        help="Only cases with this value on this axis (transform=gradient works too); repeat an "
-        "axis for several of its values.",
+        help="Only cases with this value; transform=gradient works too. Repeat an axis for several "
+        "of its values.",
     ),
 ]
 Stages = Annotated[
@@ -154,7 +154,7 @@ Scenarios = Annotated[
         "--scenario",
         metavar="SCENARIO",
         callback=_split,
-        help=f"Only this scenario: {', '.join(SCENARIOS)}; several joined by commas.",
+        help=f"Only these, joined by commas: {', '.join(SCENARIOS)}.",
     ),
 ]
 MeasuredTargets = Annotated[
@@ -162,8 +162,8 @@ MeasuredTargets = Annotated[
     Option(
         "--target",
         metavar="TARGET",
-        help="Where to measure: cpu, gpu, tpu, or compile-only: gpu:h200, tpu:v5e, gpu:FILE.pbtxt "
-        "(`harness targets` lists all); repeat for several. Without it, wherever this machine can.",
+        help="cpu, gpu, tpu; compile-only gpu:h200, tpu:v5e, ... `harness targets` lists all; "
+        "gpu:FILE.pbtxt is one, too. Repeat for several. Without it, wherever this machine can.",
     ),
 ]
 ResultsTree = Annotated[
@@ -185,25 +185,26 @@ Effort = Annotated[
     str,
     Option(
         "--effort",
-        help="quick (1 process x 1 pass), default (8x1), thorough (8 to 32 x1, until the interval "
-        "of every median is within 5 %), or PROCESSESxPASSES such as 6x1.",
+        help="quick, default, thorough, or processes x passes: 6x1. quick is 1x1, default 8x1, "
+        "thorough 8 to 32 x1, until the interval of every median is within 5 %.",
     ),
 ]
 Machine = Annotated[str | None, Option(help="Name of this machine in the results.")]
-Seed = Annotated[int | None, Option(help="Seed of the order of visits.")]
+Seed = Annotated[int | None, Option(help="Seed of the order of cases.")]
 Figure = Annotated[
     Path | None,
     Option(
         "--figure",
         metavar="FILE",
-        help="Draw it as well, into a .svg, .png or .html file (extra 'figures').",
+        help="Draw it as well, as .svg, .png or .html; needs the extra 'figures'.",
     ),
 ]
 OutputFormat = Annotated[
     Format,
     Option(
         "--format",
-        help="table, for a terminal; markdown, to paste; json or csv, everything in full.",
+        metavar="FORMAT",
+        help="table, markdown (to paste), json or csv (everything in full).",
         case_sensitive=False,
     ),
 ]
@@ -226,7 +227,7 @@ MaxSize = Annotated[
         "--max-size",
         metavar="BYTES",
         min=-1,
-        help="The size cap that programs set (jax_compilation_cache_max_size); -1: none.",
+        help="The programs' size cap; -1: none. JAX calls it jax_compilation_cache_max_size.",
         envvar="JAX_COMPILATION_CACHE_MAX_SIZE",
     ),
 ]
@@ -271,18 +272,16 @@ def command(
     r"""Make a command of a function, whose docstring is its help; `\b` keeps a paragraph's lines.
 
     Each parameter has its `Option` or `Argument` among the settings, or behind its type, or stands
-    for a group of options; other settings are click's. Without what it needs it shows its help.
+    for a group of options; other settings are the command's, such as `common`.
     """
     told = {name: one for name, one in settings.items() if isinstance(one, Option)}
     given = {name: one for name, one in settings.items() if name not in told}
 
     def made(function: Callable[..., None]) -> click.Command:
         parameters, call = _spread(function, told)
-        needs = any(one.required and not one.envvar for one in parameters)
         own: dict[str, Any] = {
             "help": inspect.cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n"),
             "context_settings": SETTINGS,
-            "no_args_is_help": needs,
         }
         return cls(function.__name__, callback=call, params=parameters, **own | given)
 

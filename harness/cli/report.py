@@ -20,6 +20,7 @@ from harness.verdicts.error_rates import use_those_of
 
 
 @options.command(
+    common="results output into figures",
     output=Option("--output", "-o", help="The file. [default: report.html]"),
     asv=Option(metavar="ADDRESS", help="Link to asv's pages: an address or a path."),
     into=Option(metavar="DIR", help="Write it into asv's html_dir, and link both."),
@@ -38,13 +39,10 @@ def report(
     r"""Write one HTML file with figures and tables of everything that was measured.
 
     \b
-      harness report                             results/ into report.html
-      harness report -r DIR -o out/report.html   another results tree, or one records file
-      harness report --into .asv/html            beside asv's pages, each linked to the other;
-                                                 after `asv publish`, which writes its own anew
-      harness report --asv https://host/bench/   with a link to asv's pages elsewhere
-      harness report --figures docs/figures --png
-                                                 each figure as SVG, and as PNG, too
+      harness report                            results/ into report.html
+      harness report -r DIR -o out/report.html  another results tree, or file
+      harness report --into .asv/html           linked with asv's pages; after asv publish
+      harness report --figures FOLDER --png     each figure as SVG and PNG as well
 
     \b
     The file works offline and loads nothing. In it: where the time goes by stage, inside of

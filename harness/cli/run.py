@@ -33,36 +33,36 @@ from harness.stages.scenarios import registry as scenarios
 
 
 @options.command(
+    common="effort case target scenario with_baselines fresh inside benchmarks results",
     first_calls=Option(
         metavar="N",
         min=0,
         envvar="HARNESS_FIRST_CALLS",
-        help="Processes of its own that take a case's first call, per scenario; 0 for none. "
-        "Without it none in off, and in the others as many as the effort has, 5 at the most.",
+        help="Separate processes for each case's first call, per scenario; 0: none. Default: none "
+        "in off, elsewhere as many as the effort has, 5 at most.",
     ),
     with_baselines=Option(
-        help="Compare with NumPy on the CPU and CuPy on a GPU as well, where a workload has a "
-        "baseline."
+        help="Also NumPy on the CPU and CuPy on a GPU, of workloads with a baseline."
     ),
-    fresh=Option(help="Measure again what the results already hold."),
+    fresh=Option(help="Measure again what is already in the results."),
     keep_programs=Option(
         envvar="HARNESS_KEEP_PROGRAMS",
-        help="Keep the StableHLO and HLO of every program measured now, for "
+        help="Store the StableHLO and HLO of every program measured now, for "
         "`harness ir --diff records:A..B`.",
     ),
     inside=Option(
         envvar="HARNESS_INSIDE",
-        help="Compile every case once more, untimed, under XLA's own events: `harness compare` "
-        "then names the pass that a compile became slower in.",
+        help="Also record XLA's events, so that `harness compare` names the slow pass. Each case "
+        "is compiled once more for it, untimed.",
     ),
     timeout=Option(min=0.001, help="Seconds that one pass over one case may take."),
     no_wait=Option(
-        help="End at once where others measure on this machine, instead of waiting for them. "
+        help="Exit at once if another process measures on this machine, instead of waiting. "
         "HARNESS_WAIT=0 does so for every command."
     ),
     night=Option(
         metavar="NAME",
-        help="Measure as one night of a series, such as 2026-11-20: anew, though other nights "
+        help="Measure as one night of a series, such as 2026-11-20, again even if other nights "
         "have measured this commit.",
     ),
     on=Option(
@@ -99,20 +99,21 @@ def run(
     benchmarks: options.Benchmarks = Path("benchmarks"),
     results: options.ResultsTree = Path("results"),
 ) -> None:
-    r"""Measure workloads in processes of their own; a run that was stopped resumes.
+    r"""Measure workloads in fresh processes; an interrupted run resumes.
 
     \b
-      harness run --effort quick                      all of benchmarks/, each case once
-      harness run Gelu BlackScholes --case size=1024  some workloads, one size
-      harness run --scenario cold --scenario warm     what the persistent cache saves
-      harness run --target gpu:h200                   compiled for a device that is not here
+      harness run --effort quick              all of benchmarks/, each case once
+      harness run Gelu --case size=1024       one case, in 8 processes
+      harness run --scenario cold,warm        what the persistent cache saves
+      harness run --target gpu:h200           compiled for a GPU that is not here
+      harness run --on tcp://host:8786        on the workers of a Dask scheduler
 
-    How long it will take is told first, as far as earlier runs tell. What the results hold of the
-    same code is reused, whole processes only; `harness show` prints the table, `harness compare`
-    judges two commits. docs/method.md says how numbers are taken.
+    An estimate of the time comes first. Results of the same code are reused, whole processes only;
+    `harness show` prints the table, `harness compare` judges two commits. docs/method.md explains
+    how numbers are taken.
 
     Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured;
-    5 the fleet cannot be used; 130 interrupted (what was finished is kept).
+    5 the fleet cannot be used; 130 interrupted (finished measurements are stored).
     """
     own_machine = "each worker names its own machine. Set HARNESS_MACHINE where it is started"
     here = {

@@ -27,16 +27,13 @@ Next:  asv publish && asv preview             graphs over commits
 
 
 @options.command(
-    latest=Option(
-        "--latest/--all", help="Only what was measured last, or every commit and environment."
-    ),
-    brief=Option(
-        help="One screen: a row per workload, the slowest compiles, this machine's newest."
-    ),
-    facts=Option(help="Also what was built: launches, fusions, flops, bytes, temporaries, calls."),
+    common="select case stage latest brief facts calls format_",
+    latest=Option("--latest/--all", help="The newest commit and environment, or all."),
+    brief=Option(help="One screen: a row per workload, the slowest compiles."),
+    facts=Option(help="Also launches, fusions, flops, bytes, temporaries, calls."),
     calls=Option(
-        help="Also how calls were distributed: least, 10, 50 and 90 %, and calls per second, "
-        "waited for one by one and in flight."
+        help="Also the least, 10, 50 and 90 % of calls. And calls per second, waited for one by "
+        "one and in flight."
     ),
 )
 def show(
@@ -52,9 +49,10 @@ def show(
     r"""Print the table of stages.
 
     \b
-      harness show                       what was measured last, on each machine
-      harness show -s Gelu --facts       some workloads, and what was built of them
-      harness show --all --format csv    every commit and environment, all columns
+      harness show                     what was measured last, on each machine
+      harness show --brief             one screen
+      harness show -s Gelu --facts     a workload, and what was built of it
+      harness show --all --format csv  every commit and environment, all columns
 
     The columns of csv and json are those of docs/frame.md.
     Exit codes: 0 fine; 2 wrong usage; 4 nothing is there to show.

@@ -6,7 +6,7 @@ import click
 import pytest
 
 from harness.cli import app
-from harness.cli.lazy import Formatter
+from harness.cli.lazy import WHOLE, Formatter
 
 
 def commands(command=app, path="harness"):
@@ -18,10 +18,47 @@ def commands(command=app, path="harness"):
 COMMANDS = dict(commands())
 
 
-def help_of(path, width):
+SCREEN = 24
+"""Lines of 80 columns."""
+
+
+def help_of(path, width, whole=True):
     command = COMMANDS[path]
     settings = {**command.context_settings, "terminal_width": width}
-    return command.get_help(command.context_class(command, info_name=path, **settings))
+    context = command.context_class(command, info_name=path, **settings)
+    context.meta[WHOLE] = whole
+    return command.get_help(context)
+
+
+@pytest.mark.parametrize("path", COMMANDS)
+def test_help_of_every_command_is_one_screen(path):
+    lines = help_of(path, 80, whole=False).splitlines()
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= 80
+    assert any("--help-all" in line for line in lines)
+    assert len(help_of(path, 80).splitlines()) > len(lines)
+
+
+def test_the_first_help_begins_with_three_commands_and_names_all():
+    lines = help_of("harness", 80, whole=False).splitlines()
+    first = [line.split()[1] for line in lines if line.startswith("    harness ")]
+    assert first == ["profile", "run", "compare"]
+    listed = {word for line in lines[8:] for word in line.split()[:3]}
+    assert {path.split()[1] for path in COMMANDS if path.count(" ") == 1} <= listed | set(first)
+
+
+@pytest.mark.parametrize(
+    ("words", "missing", "example"),
+    [
+        ("compare", "A and B", "harness compare HEAD~1 HEAD"),
+        ("compile", "WORKLOAD", "harness compile Mlp"),
+        ("profile diff", "A and B", "harness profile diff before after"),
+    ],
+)
+def test_a_command_without_arguments_names_all_that_are_missing(command, words, missing, example):
+    code, _, err = command(*words.split())
+    assert code == 2
+    assert f"Missing: {missing}. For example: {example}" in err
 
 
 @pytest.mark.parametrize("path", COMMANDS)
@@ -43,9 +80,9 @@ def test_help_explains_everything_and_fits_its_terminal(path):
 
 
 def test_the_first_help_teaches_commands_and_exit_codes():
-    said = help_of("harness", 102)
-    assert "    harness run Gelu --case size=1024 " in said
-    assert "Exit codes: 0 fine; 1 something is slower; 2 wrong usage" in said
+    lines = [line.split() for line in help_of("harness", 102).splitlines()]
+    for code, meaning in ((0, "fine"), (1, "something"), (2, "wrong"), (70, "an")):
+        assert [str(code), meaning] in [words[:2] for words in lines]
 
 
 def test_columns_of_examples_wrap_in_their_column_and_prose_as_prose():

@@ -70,9 +70,8 @@ def house(tmp_path_factory):
 def test_fleet_nightly_and_scaffold_can_be_deleted(house):
     shown = house("--help")
     assert shown.returncode == 0, shown.stderr
-    commands = shown.stdout.partition("Commands:")[2]
-    assert "nightly" not in commands
-    assert "init" not in commands
+    assert "nightly" not in shown.stdout
+    assert " init " not in shown.stdout
     assert house("run", "--help").returncode == 0
     assert "No such command 'nightly'" in house("nightly").stderr
 

@@ -47,7 +47,7 @@ def test_results_are_named_by_option_or_variable(tree):
 
 @pytest.mark.parametrize("command", READERS)
 def test_every_command_that_reads_takes_results_and_filters(command):
-    shown = run(command, "--help").output
+    shown = run(command, "--help-all").output
     for option in ("--results", "--select", "--case", "--stage", "--target", "--scenario"):
         assert option in shown
 

@@ -112,7 +112,11 @@ def commands(page: str, text: str | None = None) -> Iterator[tuple[str, str]]:
 
 
 def options_of(command):
-    return {name for parameter in command.params for name in parameter.opts} | {"-h", "--help"}
+    return {name for parameter in command.params for name in parameter.opts} | {
+        "-h",
+        "--help",
+        "--help-all",
+    }
 
 
 def unknown(line: str) -> str:

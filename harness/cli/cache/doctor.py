@@ -37,6 +37,7 @@ from harness.targets.host import installed
 
 
 @options.command(
+    common="repair loading verify listed jax",
     context_settings={"allow_interspersed_args": True},
     program=Argument(
         metavar="[-- PROGRAM [ARG]...]",
@@ -45,10 +46,10 @@ from harness.targets.host import installed
     verify=Option(
         metavar="N",
         min=0,
-        help="Run PROGRAM until it has compiled N entries of DIR again, in a temporary folder, and "
-        "compare them. DIR stays as it is.",
+        help="Compile N entries of DIR again with PROGRAM, and compare. In a temporary folder; DIR "
+        "is not changed.",
     ),
-    repair=Option(help="Move bad entries aside, into a folder in DIR, and give missing times."),
+    repair=Option(help="Move bad entries into a folder in DIR. Adds missing times, too."),
     settle=Option(
         metavar="SECONDS",
         min=0.0,
@@ -66,7 +67,7 @@ from harness.targets.host import installed
     ),
     loading=Option(
         "--load",
-        help="Have XLA load each entry for CPUs, in a process of its own: about 1 ms each.",
+        help="Also load each entry for CPUs, 1 ms each. In a separate process.",
     ),
     jax=Option(
         metavar="RELEASE",
@@ -76,7 +77,7 @@ from harness.targets.host import installed
     listed=Option(
         "--names",
         metavar="CHECK",
-        help="Print the files of this check's entries alone, for `xargs -0 rm --`.",
+        help="Only print the files of this check, for xargs -0.",
     ),
 )
 def doctor(
@@ -94,16 +95,17 @@ def doctor(
     listed: str = "",
     output: Output,
 ) -> None:
-    r"""Check a cache directory: what JAX will do with it, what is wrong, and what to do.
+    r"""Check a cache directory and repair it.
 
     \b
       harness cache doctor ~/.cache/jax
       harness cache doctor ~/.cache/jax --load --repair    look closely, and repair
       harness cache doctor ~/.cache/jax --verify 20 -- python train.py
 
-    Nothing is deleted. --repair moves what fails every reader (empty, torn, damaged, another
-    program's, unloadable) into DIR/quarantine-TIME, where JAX does not look; the next run of a
-    program compiles and writes it again. What any program still hits stays.
+    What will JAX do with it, what is wrong, and what helps? Nothing is deleted. --repair moves what
+    fails every reader (empty, torn, damaged, another program's, unloadable) into
+    DIR/quarantine-TIME, where JAX does not look; the next run of a program compiles and writes it
+    again. What any program still hits stays.
 
     Exit codes: 0 healthy, notes are fine, and so is an entry that may still be written; 1 a
     problem; 5 unusable: it cannot be read, or everyone on this machine can write to it; 2 wrong

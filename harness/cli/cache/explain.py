@@ -25,12 +25,13 @@ MOST_NAMES = MOST_SHOWN = 3
 
 
 @options.command(
+    common="everything format_",
     a=Argument(metavar="A", help="The run that compiled: a ledger, or the folder of a profile."),
     b=Argument(metavar="[B]", help="The run that missed; without it, A alone."),
     everything=Option("--all", help="Show the modules that hit as well, and all lines."),
 )
 def explain(*, a: Path, b: Path | None = None, everything: bool = False, output: Output) -> None:
-    r"""Say, module by module, which part of the key changed between two runs, and how.
+    r"""Which part of each module's key changed between two runs, and how?
 
     \b
       harness cache ledger -o a.jsonl -- python train.py

@@ -31,6 +31,7 @@ AGES_S = (("a day", 86400), ("a week", 604800), ("30 days", 2592000), ("a year",
 
 
 @options.command(
+    common="sort limit max_size",
     sort=Option(help=f"Order of the rows: {', '.join(SORTS)}."),
     limit=Option(min=0, help="Rows to print; 0 for all."),
 )
@@ -42,7 +43,7 @@ def inspect(
     limit: int = 20,
     output: Output,
 ) -> None:
-    r"""List every entry of a cache, and how large and old it all is, without importing JAX.
+    r"""List the entries of a cache, how large and old they are; needs no JAX.
 
     \b
       harness cache inspect ~/.cache/jax

@@ -42,6 +42,7 @@ _RUNS = "harness.cache.ledger.runs"
 
 @options.command(
     _AfterDashes,
+    common="output fail_under frame variables",
     context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="FILE... | -- PROGRAM [ARG]...",
@@ -52,18 +53,18 @@ _RUNS = "harness.cache.ledger.runs"
         "--output",
         "-o",
         metavar="FILE",
-        help="Append each request of the program here, or to a file of its own in a folder.",
+        help="Append each request here. Into a folder, each process its own file.",
     ),
     variables=Option(
-        help="Print what a shell is to export, so that all that runs below it is recorded "
-        "in FILE, or in the folder FILE/, and run nothing."
+        help="Print variables for a shell, to record all that runs in it. In FILE, or the folder "
+        "FILE/; runs nothing."
     ),
-    frame=Option(help="Write a row per request to a .csv or .parquet file as well."),
+    frame=Option(help="Also write a row per request to a .csv or .parquet file."),
     fail_under=Option(
         metavar="PERCENT",
         min=0,
         max=100,
-        help="End with 1 if the newest run's hit rate by seconds is surely below this.",
+        help="Exit with 1 if the newest run's hit rate by seconds is below this.",
     ),
 )
 def ledger(
@@ -74,7 +75,7 @@ def ledger(
     fail_under: float | None = None,
     format_: OutputFormat = Format.table,
 ) -> None:
-    r"""Record what the persistent cache does for a program, or show it over runs and hosts.
+    r"""Record what the persistent cache does for a program, or show recordings.
 
     \b
       harness cache ledger -- python train.py --steps 10

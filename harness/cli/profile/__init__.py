@@ -9,15 +9,14 @@ from harness.cli.lazy import Lazy, LazyGroup
 HELP = """Why does a program compile so much, and what would it save?
 
 \b
-  harness profile -- python train.py --steps 10     run it, and say where the time went
-  harness profile -o FOLDER -- train.py             a .py file, -m MODULE, -c CODE or flags
-  harness profile -- pytest tests                   any command that is a Python program
-  harness profile --max-compiles 40 -- train.py     exit code 1 if more is compiled
-  harness profile show FOLDER --table causes        the tables behind the answer
-  harness profile try FOLDER                        what remedies save, in a second run
-  harness profile report FOLDER -o profile.html     timeline, tree, causes in one file
-  harness profile report FOLDER -o trace.json       for Perfetto: every build and its stages
-  harness profile diff BEFORE AFTER                 what changed between two runs
+  harness profile -- python train.py --steps 10  where did its time go, and why?
+  harness profile -o FOLDER -- train.py          a .py file, -m MODULE, -c CODE
+  harness profile -- pytest tests                any command that runs Python
+  harness profile --max-compiles 40 -- train.py  exit code 1 if more is compiled
+  harness profile show FOLDER --table causes     the tables behind the answer
+  harness profile report FOLDER -o profile.html  timeline, tree, causes in a file
+  harness profile report FOLDER -o trace.json    for Perfetto
+  harness profile diff BEFORE AFTER              what changed between two runs
 
 The program runs unchanged: its own interpreter, arguments, input, output and signals. The answer
 goes to standard error. The exit code is the program's if that is not 0 (128 + n if signal n ended
@@ -39,7 +38,7 @@ class _RunByDefault(LazyGroup):
     """A group to which whatever is not one of its commands is a program to run."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help", "--help-all"):
             args = ["run", *args]
         return super().parse_args(ctx, args)
 
@@ -55,6 +54,7 @@ app = _RunByDefault(
     name="profile",
     lazy=COMMANDS,
     help=HELP,
+    common="output max_compiles report",
     options_metavar="",
     subcommand_metavar="[OPTIONS] -- PROGRAM [ARG]... | COMMAND [ARG]...",
 )

@@ -28,12 +28,13 @@ WORDS = ("function", "", "causes", "together")
 
 
 @options.command(
+    common="every format_ output",
     a=Argument(metavar="A", help="The profile to compare with."),
     b=Argument(metavar="B", help="The profile that is compared."),
     every=Option("--all", help="List every function, also those that are the same."),
 )
 def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
-    r"""Say what changed from profile A to profile B: functions, causes, totals, settings.
+    r"""What changed from profile A to profile B?
 
     \b
       harness profile -o before -- python train.py

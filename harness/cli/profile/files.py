@@ -13,6 +13,7 @@ from harness.profiles.recorded import read
 
 
 @options.command(
+    common="output figures",
     output=Option(
         "--output",
         "-o",
@@ -27,7 +28,7 @@ def report(
     figures: Path | None = None,
     png: bool = False,
 ) -> None:
-    r"""Write a profile as one file: a report in HTML, a trace for Perfetto, or for pprof.
+    r"""Write a profile as one file: HTML, a trace for Perfetto, or for pprof.
 
     \b
       harness profile report FOLDER                       FOLDER/profile.html

@@ -20,7 +20,10 @@ from harness.profiles.trials import Trial
 from harness.records.units import counted, seconds_text
 
 
-@options.command(most=Option(min=1, help="How many remedies, those that save most first."))
+@options.command(
+    common="most format_",
+    most=Option(min=1, help="How many remedies, those that save most first."),
+)
 def try_(*, folder: options.Profile, most: int = 5, output: Output) -> None:
     r"""Try remedies that need no edit of the program: what do they save?
 

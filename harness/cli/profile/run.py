@@ -21,6 +21,7 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
 
 
 @options.command(
+    common="output max_compiles max_seconds report inside mute",
     context_settings={**SETTINGS, "allow_interspersed_args": False},
     words=Argument(
         metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
@@ -29,20 +30,19 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
         "--output",
         "-o",
         metavar="FOLDER",
-        help="Where to write the profile: a folder that is empty or new. "
-        "profile-YYYYMMDD-HHMMSS here without it.",
+        help="The new folder for the profile. Default: profile-YYYYMMDD-HHMMSS here.",
     ),
     max_compiles=Option(
         min=0,
         metavar="N",
-        help="Exit with 1 if more programs are compiled or loaded from the persistent cache: the "
-        "counts of the answer, JAX's own functions outside jit included.",
+        help="Exit with 1 if more is compiled or loaded from a cache. JAX's own functions outside "
+        "jit count, too.",
     ),
     max_seconds=Option(
         min=0,
         metavar="S",
-        help="Exit with 1 if building takes longer: the first seconds of the answer, which are of "
-        "the wall clock: trace, lower, compile, load and write, builds in parallel counted once.",
+        help="Exit with 1 if building takes longer. Wall time of trace, lower, compile, load and "
+        "write; parallel builds count once.",
     ),
     announce=Option(
         min=0,
@@ -52,16 +52,14 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
     ),
     report=Option(
         metavar="FILE",
-        help="Write a report or a trace here as well: .html, .json, .json.gz or .pb.gz.",
+        help="Also write a .html, .json, .json.gz or .pb.gz file.",
     ),
     mute=Option(metavar="ID", help="Only count findings with this remedy, such as JH050; repeat."),
     inside=Option(
-        help="Also say what XLA does in the longest compiles, by its own events; a compile "
-        "takes about 15 ms more for it, half a second where libtpu is installed."
+        help="Also show XLA's passes in the longest compiles. A compile takes about 15 ms more for "
+        "it, half a second where libtpu is installed."
     ),
-    sample=Option(
-        min=0, metavar="MS", help="Look where threads are every so many ms; 0 for never."
-    ),
+    sample=Option(min=0, metavar="MS", help="Sample the threads every so many ms; 0 for never."),
 )
 def run(
     words: list[str],
@@ -74,7 +72,7 @@ def run(
     inside: bool = False,
     sample: float = 25.0,
 ) -> None:
-    """Run a program and say where its time went; `harness profile --help` has the whole."""
+    r"""Run a program: where did its time go? The same as `harness profile -- PROGRAM`."""
     # What is wrong with an option is said before the program runs, which may take hours.
     command = programs.command_of(words, programs.PROFILE_EXAMPLE)
     if announce and not sample:

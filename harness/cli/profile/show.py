@@ -19,7 +19,7 @@ from harness.profiles.recorded import read
 ROWS = 40
 """Rows of a table that are printed; files have them all."""
 
-HELP = """Show what a profile found: the answer on one screen, or a table.
+HELP = """Print the answer of a profile on one screen, or a table.
 
 \b
   harness profile show FOLDER                      the answer: seconds, causes, remedies
@@ -46,8 +46,14 @@ Table = enum.StrEnum("Table", list(TABLES))  # type: ignore[misc]
 
 
 @options.command(
+    common="table every mute format_ output",
     help=HELP.format(tables=_ABOUT),
-    table=Option("--table", "-t", help="Which table."),
+    table=Option(
+        "--table",
+        "-t",
+        metavar="TABLE",
+        help="time, functions, builds, causes, sites, cache, eager or threads.",
+    ),
     every=Option("--all", help="All findings, or all rows of the table."),
     mute=Option(metavar="ID", help="Only count findings with this remedy, as JH050; repeat."),
 )
