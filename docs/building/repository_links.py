@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LANGUAGES = {
-    ".json": "json", ".pbtxt": "text", ".py": "python", ".sh": "bash", ".toml": "toml",
+    ".json": "json", ".md": "markdown", ".pbtxt": "text", ".py": "python", ".sh": "bash", ".toml": "toml",
     ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
 }  # fmt: skip
 """What may be shown as a page of source text, and its highlighting."""
