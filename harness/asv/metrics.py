@@ -10,8 +10,14 @@ from typing import Any
 from harness.declare.workload import Workload, name_of
 from harness.program.facts import BUILT, FACTS
 from harness.records.schema import Record, StageSamples, apart, case_of
-from harness.stages.compute import reason
-from harness.stages.registry import ALONE_STAGES, DERIVED_METRICS, STAGES, asv_metrics, values_ns
+from harness.stages.registry import (
+    ALONE_STAGES,
+    DERIVED_METRICS,
+    STAGES,
+    asv_metrics,
+    reason,
+    values_ns,
+)
 
 Answer = dict[str, Any]
 

@@ -15,8 +15,7 @@ from harness.errors import ExitCode
 from harness.frame import asv_results, choose, tables
 from harness.frame.frame import PLACE, ordinary, place_text, rows_of
 from harness.frame.load import everything
-from harness.stages.compile import LONG_S
-from harness.stages.registry import OF_CALLS
+from harness.stages.registry import LONG_COMPILE_S, OF_CALLS
 
 OURS = "Value: median over processes; ±: half of its 95 % interval (6 processes or more)."
 OF_ASV = "Value of asv's own files: asv's median of all samples; ±: half of asv's 99 % interval."
@@ -126,7 +125,7 @@ def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
         yield "≥: the least call of a process, where its median is not known."
     said = (
         tables.process_text(frame),
-        *tables.compile_texts(frame, 5, LONG_S),
+        *tables.compile_texts(frame, 5, LONG_COMPILE_S),
         *tables.program_texts(frame),
     )
     yield from filter(None, [*said, tables.collected_text(frame), *tables.reason_texts(frame)])

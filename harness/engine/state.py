@@ -21,8 +21,8 @@ from harness.engine.outcome import Outcome, Progress
 from harness.engine.plan import Group, Plan
 from harness.records import kept
 from harness.records.schema import Record
-from harness.stages import compile, sampling
-from harness.stages.registry import values_ns
+from harness.stages import sampling
+from harness.stages.registry import LONG_COMPILE_S, values_ns
 
 MAX_FAILURES = 2
 """A case that failed in this many processes is left alone: it is a defect, not an accident."""
@@ -319,9 +319,9 @@ class GroupListener:
     def check(self) -> None:
         """Say once of a compile that it takes long."""
         case, stage, since = self._at
-        if stage == compile.STAGE.name and time.monotonic() - since > compile.LONG_S:
+        if stage == "compile" and time.monotonic() - since > LONG_COMPILE_S:
             self._at = case, stage, math.inf
-            said = f"has been compiling for more than {compile.LONG_S:g} s"
+            said = f"has been compiling for more than {LONG_COMPILE_S:g} s"
             self.state.tell(self.group, case, stage, self.process, warning=said)
 
     def timed(self, bye: Bye) -> None:

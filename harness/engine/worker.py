@@ -21,9 +21,7 @@ def main(current_fd: int, compared: bool) -> None:
     line = channel.read_job()
     stored = threading.Semaphore(0)
     if compared:
-        from harness.engine import compared_worker  # nothing of it in an ordinary process
-
-        compared_worker.measure(line, current_fd, stored)
+        _compared(line, current_fd, stored)
         return
     channel.follow_parent(stored.release)
     begin = _clock()
@@ -33,6 +31,23 @@ def main(current_fd: int, compared: bool) -> None:
     from harness.engine import staged_worker  # it imports JAX
 
     staged_worker.measure(line, current_fd, stored, import_ns)
+
+
+def _compared(line: bytes, current_fd: int, stored: threading.Semaphore) -> None:
+    """Verify the process of a side of a comparison, and measure the job's cases on that side.
+
+    It is verified, and kept to its cores, before NumPy or JAX are imported: both read their
+    variables, and count cores, when they are. JAX and a baseline's library never share a process.
+    """
+    from harness.engine.job import CurrentVisit, decode_job, sender  # none in an ordinary process
+    from harness.sides.side_process import verified
+
+    job = decode_job(line)
+    state = verified(job.environment, job.threads)  # before there is another thread
+    channel.follow_parent(stored.release)
+    from harness.engine import compared_session  # only now may NumPy and JAX be imported
+
+    compared_session.measure(job, sender(stored), CurrentVisit(current_fd), state)
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from harness.records.schema import (
     plain_axes,
 )
 from harness.sides.registry import REFERENCE
-from harness.stages.compute import reason as reason_of
 from harness.stages.registry import ALONE_STAGES, OWN_PROGRAM, STAGES, stage_of, used
+from harness.stages.registry import reason as reason_of
 from harness.stages.stage import LOOP, median
 
 _TEXT = (

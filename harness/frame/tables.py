@@ -14,8 +14,13 @@ from harness.frame.columns import is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import counted, scaled_text, seconds_text
-from harness.stages import compile
-from harness.stages.registry import CASE, OF_CALLS, OWN_PROGRAM, PROCESS_STAGES, names
+from harness.stages.registry import (
+    CASE,
+    OF_CALLS,
+    OWN_PROGRAM,
+    PROCESS_STAGES,
+    names,
+)
 
 _WORDS = {"failed": "failed", "skipped": "n/a", "refused": "refused"}
 _CASE = ["machine", "commit", "env", "version", "effort", "dirty", "scenario"]
@@ -72,7 +77,7 @@ def workload_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 def compile_texts(frame: pd.DataFrame, most: int, least_s: float = 0.0) -> list[str]:
     """Return a line for each of the slowest compiles, of `least_s` at least."""
-    slow = frame[(frame["stage"] == compile.STAGE.name) & (frame["value"] > least_s)]
+    slow = frame[(frame["stage"] == "compile") & (frame["value"] > least_s)]
     slow = slow[~slow["workload"].isin(INSTRUMENTS)].nlargest(most, "value")
     named = zip(full_names(slow), slow["value"], strict=True)
     return [f"{name}: compile takes {seconds_text(value)}" for name, value in named]

@@ -61,7 +61,7 @@ class StageSamples(msgspec.Struct, omit_defaults=True):
     """Why the stage was not measured at all, where it was not; or what its samples stand for."""
     unable: str = ""
     """Why the machine or the program has no such stage, as a code of
-    :class:`harness.stages.compute.Unable`."""
+    :class:`harness.stages.stage.Unable`."""
     programs: list[int] = msgspec.field(default_factory=list)
     """How many programs were built inside of each sample, where there were any."""
     programs_ns: list[float] = msgspec.field(default_factory=list)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import msgspec
@@ -15,9 +15,6 @@ from harness.declare.jitted import Jitted
 from harness.stages.scenarios.scenario import Artefact, NoArtefact
 from harness.targets.host import cpu_features
 from harness.watch import jax_names
-
-if TYPE_CHECKING:
-    from harness.stages.build import Build
 
 RTOL = {"float16": 1e-2, "bfloat16": 3e-2, "float32": 1e-4, "complex64": 1e-4}
 """Relative tolerance of results by dtype, to the largest value; 1e-8 for wider floats, none for
@@ -76,8 +73,8 @@ def path(folder: Path, case: str) -> Path:
     return folder / hashlib.sha256(case.encode()).hexdigest()[:16]
 
 
-def make(build: Build, artefact: Artefact, file: Path) -> None:
-    """Build a program as usual, and store an artefact of it, or why there is none."""
+def make(build: Any, artefact: Artefact, file: Path) -> None:
+    """Store an artefact of a :class:`harness.stages.build.Build`, or why there is none."""
     try:
         own = build.jitted
         if not build.has_trace or (isinstance(own, Jitted) and not own.takes_shapes):

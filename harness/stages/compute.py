@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-from harness.stages.blocks import Calls, time_blocks
-from harness.stages.stage import Stage
+import jax
+import numpy as np
+
+from harness.stages.blocks import Calls
+from harness.stages.build import Build
+from harness.stages.prepared import Prepared
+from harness.stages.stage import Unable
 from harness.watch import jax_names
-
-if TYPE_CHECKING:
-    from harness.records.schema import StageSamples
-    from harness.stages.build import Build
-    from harness.stages.prepared import Prepared
 
 ROUNDS = 3
 """Rounds over the cases of a process, at the least: what slows the machine for a while should not
@@ -31,32 +30,6 @@ ROUND_S = 0.010
 
 UNDISTURBED = 0.9
 """CPU time over wall time of a round below which somebody else had the processor."""
-
-
-class Unable(StrEnum):
-    """Why a program is not computed on one thread."""
-
-    NOT_A_CPU = "not_a_cpu"
-    NO_CLIENT = "no_second_client"
-    SEVERAL_DEVICES = "several_devices"
-    CALLS_BACK = "calls_back"
-    NOT_LOADED = "not_loaded"
-    OTHER_ARGUMENTS = "other_arguments"
-
-
-WHY: Mapping[str, str] = {
-    Unable.NOT_A_CPU: "compute is measured on a CPU, on one thread",
-    Unable.NO_CLIENT: "this JAX makes no second client of the CPU",
-    Unable.SEVERAL_DEVICES: "the program runs on several devices",
-    Unable.CALLS_BACK: "the program calls Python back, or has its calls in an order",
-    Unable.NOT_LOADED: "XLA does not serialise the program",
-    Unable.OTHER_ARGUMENTS: "the program takes other arguments than the function",
-}
-
-
-def reason(samples: StageSamples) -> str:
-    """Return why a stage has no samples, or what they stand for; empty where nothing is said."""
-    return samples.reason or WHY.get(samples.unable, samples.unable)
 
 
 class NotComputed(Exception):
@@ -88,8 +61,6 @@ def inline_calls(build: Build, prepared: Prepared) -> Calls:
     Raises:
         NotComputed: it cannot be.
     """
-    import jax  # what only names the stages does not import it
-
     program = build.compiled.runtime_executable()
     devices = program.local_devices()
     if devices[0].platform != "cpu":
@@ -136,9 +107,6 @@ def inline_calls(build: Build, prepared: Prepared) -> Calls:
 
 def _host_arrays(build: Build, prepared: Prepared) -> list[Any]:
     """Return what the program takes, as NumPy arrays."""
-    import jax  # what only names the stages imports neither
-    import numpy as np
-
     expected = jax.tree_util.tree_leaves(build.compiled.in_avals)
     leaves = jax.tree_util.tree_leaves(prepared.data(build.compiled))
     if len(leaves) != len(expected):  # static ones are among them
@@ -154,17 +122,3 @@ def _host_arrays(build: Build, prepared: Prepared) -> list[Any]:
 
     arrays = list(map(plain, leaves, expected))
     return [np.asarray(one) for one in jax_names.parameters(build.compiled, arrays)]
-
-
-STAGE = Stage(
-    name="compute",
-    method=2,
-    title="The program's own work: a call computed inline, on one thread.",
-    step="compute",
-    statistic=min,
-    effect=0.03,
-    colour="#F0E442",
-    take=lambda run: run.repeated_inline("compute", time_blocks),
-    asv={"off": "compute"},
-    power={"default": 0.1, "thorough": 0.05},
-)

@@ -16,7 +16,7 @@ import jax
 from harness.program.collector import gc_off
 from harness.records.schema import StageSamples
 from harness.stages import artefact, injection
-from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group
+from harness.stages.blocks import EXECUTE_S, Calls, Grouping, Timed, group, time_blocks
 from harness.stages.build import Build, LoadedBuild
 from harness.stages.compute import ROUND_S, NotComputed, inline_calls
 from harness.stages.prepared import (
@@ -41,6 +41,9 @@ with suppress(ImportError):  # Windows has none, and only reads
     import resource
 
 OTHER_PROGRAM = "the cache answered with another program than was put into it"
+NO_TRACE = "{} has no trace step of its own; its lower stage traces as well"
+GIVEN_BACK = "JAX gave back the jaxpr of the last pass: nothing was traced"
+SEEN = "this process had traced a function named {} before: that may be no first call"
 
 _clock = time.perf_counter_ns
 
@@ -177,6 +180,56 @@ class Pass:
             return self.build.compiled  # type: ignore[no-any-return]
         return called(self.prepared, self.build.jitted)
 
+    # The stages
+
+    def trace(self) -> None:
+        """Trace; a jaxpr that the last pass got as well was not traced (no event tells)."""
+        if not self.build.has_trace:
+            own = self.prepared.own
+            what = "jax.pmap" if own is None else f"the function, a {type(own.function).__name__},"
+            self.missing["trace"] = NO_TRACE.format(what)
+            return
+        self.timed("trace", self.build.trace, STAGES["trace"].events)
+        if self.prepared.was_given(self.build.traced.jaxpr):
+            self.refuse("trace", GIVEN_BACK)
+
+    def lower(self) -> None:
+        """Lower; what has no trace step of its own is traced in it."""
+        traced = {} if self.build.has_trace else {"trace": 1}
+        self.timed("lower", self.build.lower, {**traced, **STAGES["lower"].events})
+
+    def first_call(self) -> None:
+        """Call the function as a user's program does, which has never seen it; the collector is on.
+
+        It has just run: whether all that the imports left is gone through once more in the middle
+        of a short call would depend on how many objects were made before, by whomever.
+        """
+        proof = self.proof
+        before, count = {name for _, name in proof.traced}, len(proof.traced)
+        began_ns = time.monotonic_ns()
+        gc.collect()
+        self.spawned_ns += time.monotonic_ns() - began_ns  # a program that starts does not
+        spent_ns, seen = self.clocked("first_call", self._call_once(), collector=True)
+        builds = "build" in self.scenario.steps
+        traced = STAGES["first_call"].events if builds else {}
+        answers = self.scenario.outcomes or (("compile", {"compile": 1}),)
+        outcomes = [("first_call", {**traced, **events}) for _, events in answers]
+        if builds and any(evidence.programs_within(seen, events) for _, events in outcomes):
+            self.keep("first_call", [spent_ns])  # programs were built inside of it
+        else:
+            self.judge(outcomes, [spent_ns], seen)
+        # What is traced inside of a function takes less than the function.
+        _, name = max(proof.traced[count:], default=(0.0, ""))
+        if name in before and self.scenario.artefact is None:
+            self.refuse("first_call", SEEN.format(name))
+
+    def start(self) -> None:
+        """Read when the first call had its result: one span of time, with the same proof."""
+        if "first_call" in self.refused:
+            self.refuse("start", self.refused["first_call"])
+        else:
+            self.keep("start", [self.called_ns - self.spawned_ns])
+
     # The clock
 
     def clocked(
@@ -229,8 +282,8 @@ class Pass:
         """Time many calls of the program, and keep the samples if there is no event."""
         self._repeated(stage, measure, *self._calls[False])
 
-    def repeated_inline(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
-        """Time many calls of the program that are computed on one thread, in the same way."""
+    def repeated_inline(self, stage: str) -> None:
+        """Time blocks of calls that are computed on one thread, in the same way."""
         self.announce(stage)
         if True not in self._calls:
             try:
@@ -241,7 +294,7 @@ class Pass:
             executed = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
             with gc_off():
                 self._calls[True] = calls, group(executed, min(self.effort_s, ROUND_S))
-        self._repeated(stage, measure, *self._calls[True])
+        self._repeated(stage, time_blocks, *self._calls[True])
 
     def _repeated(
         self,
@@ -318,7 +371,7 @@ class Pass:
         if not self.prepared.holds_data:
             self._calls.clear()
 
-    def first_call(self) -> Callable[[], object]:
+    def _call_once(self) -> Callable[[], object]:
         """Return the first call of the function in this process, to be timed."""
         arguments = self.prepared.data(None)
         build = self.build

@@ -6,54 +6,184 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from harness.errors import find_name
-from harness.stages import (
-    backend,
-    compile,
-    compute,
-    dispatch,
-    execute,
-    first_call,
-    first_compile,
-    first_lower,
-    import_,
-    in_flight,
-    latency,
-    load,
-    loop,
-    lower,
-    ready,
-    slope,
-    start,
-    trace,
-)
-from harness.stages.stage import Stage, Step
+from harness.stages.blocks import time_blocks, time_flights, time_returns
+from harness.stages.stage import WHY, Stage, Step, between
 
 if TYPE_CHECKING:
     from harness.records.schema import StageSamples
 
-STAGES: dict[str, Stage] = {
-    stage.name: stage
-    for stage in (
-        import_.STAGE,
-        backend.STAGE,
-        first_lower.STAGE,
-        first_compile.STAGE,
-        ready.STAGE,
-        trace.STAGE,
-        lower.STAGE,
-        compile.STAGE,
-        dispatch.STAGE,
-        execute.STAGE,
-        compute.STAGE,
-        in_flight.STAGE,
-        load.STAGE,
-        first_call.STAGE,
-        start.STAGE,
-        loop.STAGE,
-        latency.STAGE,
-        slope.STAGE,
-    )
-}
+LONG_COMPILE_S = 30.0
+"""A compile that takes longer is reported while it runs, and beside the tables."""
+
+_ROWS = (
+    Stage(
+        name="import",
+        title="What `import jax` takes.",
+        step="process",
+        asv={"off": "import"},
+    ),
+    Stage(
+        name="backend",
+        title="Waking JAX's back end.",
+        step="process",
+        asv={"off": "backend"},
+    ),
+    Stage(
+        name="first_lower",
+        title="Lowering a trivial program, the first of the process.",
+        step="process",
+        calibrated_by="lower",
+        asv={"off": "first_lower"},
+    ),
+    Stage(
+        name="first_compile",
+        title="Compiling a trivial program, the first of the process.",
+        step="process",
+        calibrated_by="compile",
+        asv={"off": "first_compile"},
+    ),
+    Stage(
+        name="ready",
+        title="From the start of the process until it can measure.",
+        step="process",
+        asv={"off": "ready"},
+    ),
+    Stage(
+        name="trace",
+        title="The function becomes a jaxpr.",
+        step="build",
+        calibrated_by="trace",
+        colour="#56B4E9",
+        take=lambda run: run.trace(),
+        events={"trace": 1},
+        stacked=True,
+        asv={"off": "trace"},
+        power={"default": 0.2},
+        counted="trace_calls",
+        clock="cpu",
+    ),
+    Stage(
+        name="lower",
+        title="The jaxpr becomes StableHLO.",
+        step="build",
+        calibrated_by="lower",
+        effect=0.15,
+        colour="#E69F00",
+        take=lambda run: run.lower(),
+        events={"lower": 1},
+        stacked=True,
+        asv={"off": "lower"},
+        power={"default": 0.2},
+        counted="lower_calls",
+        clock="cpu",
+    ),
+    Stage(
+        name="compile",
+        title="XLA makes a program of it.",
+        step="compile",
+        calibrated_by="compile",
+        effect=0.05,
+        colour="#D55E00",
+        take=lambda run: run.request_program(),
+        events={"compile": 1},
+        stacked=True,
+        asv={"off": "compile"},
+        power={"default": 0.1, "thorough": 0.05},
+        clock="cpu",
+        cpu_statistic=between,
+    ),
+    # Calls of the program
+    Stage(
+        name="dispatch",
+        method=2,
+        title="A call, until it returns.",
+        step="run",
+        statistic=min,
+        effect=0.25,
+        colour="#CC79A7",
+        take=lambda run: run.repeated("dispatch", time_returns),
+        asv={"off": "dispatch"},
+    ),
+    Stage(
+        name="execute",
+        method=2,
+        title="A call, until its result is there.",
+        step="run",
+        statistic=min,
+        effect=0.15,
+        colour="#0072B2",
+        take=lambda run: run.repeated("execute", time_blocks),
+        stacked=True,
+        asv={"off": "execute"},
+        power={"default": 0.2, "thorough": 0.1},
+    ),
+    Stage(
+        name="compute",
+        method=2,
+        title="The program's own work: a call computed inline, on one thread.",
+        step="compute",
+        statistic=min,
+        effect=0.03,
+        colour="#F0E442",
+        take=lambda run: run.repeated_inline("compute"),
+        asv={"off": "compute"},
+        power={"default": 0.1, "thorough": 0.05},
+    ),
+    Stage(
+        name="in_flight",
+        method=2,
+        title="A call among many that are not waited for, but for the last.",
+        step="run",
+        effect=0.25,
+        colour="#6B4C9A",
+        take=lambda run: run.repeated("in_flight", time_flights),
+    ),
+    Stage(
+        name="load",
+        title="The program is read: from the persistent cache, or a serialised executable.",
+        step="load",
+        calibrated_by="compile",
+        colour="#009E73",
+        take=lambda run: run.request_program(),
+        stacked=True,
+        asv={"warm": "load"},
+    ),
+    Stage(
+        name="first_call",
+        title="The first call of a jitted function in its process, until its result is there.",
+        step="first_call",
+        take=lambda run: run.first_call(),
+        events={"trace": 1, "lower": 1},
+        asv={"cold": "first_call_cold", "warm": "first_call_warm"},
+    ),
+    Stage(
+        name="start",
+        title="From the start of the process until the first result is there.",
+        step="start",
+        colour="#B8A100",
+        take=lambda run: run.start(),
+        asv={"cold": "start_cold", "warm": "start_warm"},
+    ),
+    Stage(
+        name="loop",
+        title="The plain Python loop that every process measures.",
+        step="reference",
+        statistic=min,
+    ),
+    Stage(
+        name="latency",
+        title="One call of a side of a comparison, until its result is there.",
+        step="comparison",
+        statistic=min,
+    ),
+    Stage(
+        name="slope",
+        title="What one more call costs among many.",
+        step="comparison",
+    ),
+)
+
+STAGES: dict[str, Stage] = {stage.name: stage for stage in _ROWS}
 """Every stage by name, in the order in which a program goes through them."""
 
 _OTHER = Stage(name="other", title="A benchmark that is no stage of ours.", step="comparison")
@@ -102,6 +232,11 @@ def values_ns(stages: Mapping[str, StageSamples]) -> dict[str, float]:
         for stage, samples in stages.items()
         if samples.samples_ns
     }
+
+
+def reason(samples: StageSamples) -> str:
+    """Return why a stage has no samples, or what they stand for; empty where nothing is said."""
+    return samples.reason or WHY.get(samples.unable, samples.unable)
 
 
 def asv_metrics() -> Mapping[str, tuple[str, str]]:

@@ -6,10 +6,8 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
-
-if TYPE_CHECKING:
-    from harness.stages.passes import Pass
+from enum import StrEnum
+from typing import Any, Literal, get_args
 
 median = statistics.median
 
@@ -78,9 +76,9 @@ class Stage:
     identical arms, calibrated, stayed within on two shared cores."""
     colour: str = "#999999"
     """Of Okabe and Ito's palette where it has one: told apart with any colour vision."""
-    take: Callable[[Pass], None] | None = None
-    """Takes the stage in a pass over a case: calls :meth:`Pass.timed` or one of its like. None for
-    what is taken elsewhere: by the process of itself, or by a side of a comparison."""
+    take: Callable[[Any], None] | None = None
+    """Takes the stage in a :class:`harness.stages.passes.Pass`: calls its `timed` or one of its
+    like. None for what is taken elsewhere: by the process, or by a side of a comparison."""
     events: Mapping[str, int] = field(default_factory=dict)
     """What JAX reports while a sample is taken, no more and no less: the proof of its label."""
     stacked: bool = False
@@ -121,3 +119,24 @@ class Stage:
         for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
             given = getattr(self, lacking)
             raise TypeError(f"stage {self.name!r}: {lacking} is {given!r}, which cannot be")
+
+
+class Unable(StrEnum):
+    """Why a program is not computed on one thread."""
+
+    NOT_A_CPU = "not_a_cpu"
+    NO_CLIENT = "no_second_client"
+    SEVERAL_DEVICES = "several_devices"
+    CALLS_BACK = "calls_back"
+    NOT_LOADED = "not_loaded"
+    OTHER_ARGUMENTS = "other_arguments"
+
+
+WHY: Mapping[str, str] = {
+    Unable.NOT_A_CPU: "compute is measured on a CPU, on one thread",
+    Unable.NO_CLIENT: "this JAX makes no second client of the CPU",
+    Unable.SEVERAL_DEVICES: "the program runs on several devices",
+    Unable.CALLS_BACK: "the program calls Python back, or has its calls in an order",
+    Unable.NOT_LOADED: "XLA does not serialise the program",
+    Unable.OTHER_ARGUMENTS: "the program takes other arguments than the function",
+}

@@ -13,7 +13,6 @@ from harness.frame.frame import rows_of
 from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
 from harness.records.units import seconds_text, share_text
-from harness.stages.compile import STAGE
 from harness.verdicts.arms import records_behind
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
@@ -83,7 +82,7 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
     """
     frame = ordered(comparison.frame)
     moved = frame["verdict"].isin(MOVED) | frame["stage_verdict"].isin(MOVED)
-    frame = frame[(frame["stage"] == STAGE.name) & moved & frame["ratio"].notna()]
+    frame = frame[(frame["stage"] == "compile") & moved & frame["ratio"].notna()]
     if frame.empty:
         return []
     pairs = [comparison.pairs.pairs[number] for number in frame.index]
@@ -102,7 +101,7 @@ def of_steps(
 
     `records` of the tree are read only where a compile changed.
     """
-    compiled = found[(found["stage"] == STAGE.name) & found["change"].isin((*MOVED, PROGRAM))]
+    compiled = found[(found["stage"] == "compile") & found["change"].isin((*MOVED, PROGRAM))]
     if compiled.empty:
         return pd.Series("", found.index, dtype="str")
     axes = [name for name in points.columns if name not in SERIES]

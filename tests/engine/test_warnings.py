@@ -8,11 +8,10 @@ import jax.numpy as jnp
 import pytest
 
 from harness import Workload, spec
-from harness.engine import machine_load
+from harness.engine import machine_load, state
 from harness.engine.outcome import warn
 from harness.frame import tables
 from harness.frame.load import frame_of
-from harness.stages import compile
 from tests.sweeps import sweep
 
 
@@ -32,13 +31,13 @@ class Long(Workload):
 def test_a_compile_that_takes_long_is_told_while_it_runs_and_beside_the_table(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(compile, "LONG_S", 0.2)
+    monkeypatch.setattr(state, "LONG_COMPILE_S", 0.2)
     said = []
     outcome = sweep([Long], tmp_path, on_progress=said.append)
     warned = [message.warning for message in said if message.stage == "compile"]
     assert set(warned) == {"", "has been compiling for more than 0.2 s"}
     assert len(warned) <= 2 * warned.count(""), "once of each"
-    (line,) = tables.compile_texts(frame_of(outcome.records), 5, compile.LONG_S)
+    (line,) = tables.compile_texts(frame_of(outcome.records), 5, 0.2)
     assert line.startswith("engine.test_warnings.Long: compile takes ")
 
 

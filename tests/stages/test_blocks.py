@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.stages import blocks, in_flight, prepared
-from harness.stages.blocks import Calls, Grouping, group, time_blocks, time_returns
-from harness.stages.in_flight import time_flights
+from harness.stages import blocks, prepared
+from harness.stages.blocks import Calls, Grouping, group, time_blocks, time_flights, time_returns
 
 
 def calls(call, supply=None, donated_bytes=None):
@@ -42,8 +41,7 @@ class Clock:
 def told(monkeypatch):
     def tell(*costs):
         clock = Clock(*costs)
-        for module in (blocks, in_flight):
-            monkeypatch.setattr(module, "time", clock)
+        monkeypatch.setattr(blocks, "time", clock)
         return clock
 
     return tell
@@ -115,9 +113,9 @@ def test_calls_whose_result_is_there_at_once_are_in_no_flight(told):
     made = dataclasses.replace(calls(clock.call), is_there=lambda result: next(there))
     plan = Grouping(blocks=3, readings=9, returns=8, once_ns=1_000)
     assert time_flights(made, plan).reason == ""
-    assert time_flights(made, plan).reason == in_flight.INLINE
+    assert time_flights(made, plan).reason == blocks.INLINE
     several = time_flights(dataclasses.replace(made, cpu_devices=2), plan)
-    assert (several.samples_ns, several.reason) == ([], in_flight.TOGETHER)
+    assert (several.samples_ns, several.reason) == ([], blocks.TOGETHER)
 
 
 @pytest.mark.parametrize(("mib", "number"), [(1, 100), (16, 16), (32, 8), (33, 0)])

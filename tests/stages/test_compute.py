@@ -14,11 +14,13 @@ from harness.asv.metrics import answers
 from harness.declare.workload import Case, Workload, spec
 from harness.frame.load import everything
 from harness.frame.tables import stage_table
-from harness.stages import compute
-from harness.stages.compute import NotComputed, Unable, inline_calls
+from harness.stages import compute, registry
+from harness.stages.compute import NotComputed, inline_calls
 from harness.stages.injection import Injected
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
+from harness.stages.registry import STAGES
+from harness.stages.stage import Unable
 from harness.stages.staged_case import StagedCase
 from harness.watch import jax_names
 from tests.sweeps import sweep, workload
@@ -133,7 +135,7 @@ def test_it_is_a_stage_of_a_pass_like_the_others_and_builds_nothing(proof):
     run = built(Kinds, proof)
     run.prepared.data(run.build.compiled)  # keys are made by programs
     compiled = len(proof.compiled)
-    run.take(compute.STAGE)
+    run.take(STAGES["compute"])
     assert len(proof.compiled) == compiled
     assert run.refused == {}
     assert len(run.samples_ns["compute"]) == len(run.cpu_ns["compute"])
@@ -143,7 +145,7 @@ def test_it_is_a_stage_of_a_pass_like_the_others_and_builds_nothing(proof):
 def test_what_sorts_is_computed_though_it_has_been_called(proof):
     run = built(Sorts, proof)
     run.make_ready()
-    run.take(compute.STAGE)
+    run.take(STAGES["compute"])
     assert run.unable == {}
     assert run.samples_ns["compute"]
 
@@ -164,7 +166,7 @@ def test_what_cannot_be_computed_so_has_a_code(proof, monkeypatch):
         case.call("compute", lambda stage: None)
         taken = case.stages()["compute"]
         assert (taken.unable, taken.samples_ns) == ("no_second_client", [])
-        assert compute.reason(taken) == "this JAX makes no second client of the CPU"
+        assert registry.reason(taken) == "this JAX makes no second client of the CPU"
         assert "NPROC" not in os.environ
     finally:
         compute.client.cache_clear()

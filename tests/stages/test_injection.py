@@ -8,7 +8,7 @@ import jax
 import pytest
 
 from harness.declare.workload import Case, Workload, spec
-from harness.stages import dispatch, execute, injection
+from harness.stages import injection, registry
 from harness.stages.injection import Injected, Work, lengthened, measure_work
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
@@ -63,8 +63,8 @@ def test_an_ordinary_pass_times_the_jitted_function_itself(proof, monkeypatch):
     def noted(real):
         return lambda calls, plan: called.append(calls.call) or real(calls, plan)
 
-    monkeypatch.setattr(dispatch, "time_returns", noted(dispatch.time_returns))
-    monkeypatch.setattr(execute, "time_blocks", noted(execute.time_blocks))
+    monkeypatch.setattr(registry, "time_returns", noted(registry.time_returns))
+    monkeypatch.setattr(registry, "time_blocks", noted(registry.time_blocks))
     prepared = prepare(Tiny, Case())
     take_pass(prepared, proof, effort_s=SHORT_S)
     assert [type(call).__name__ for call in called] == ["PjitFunction"] * 2

@@ -19,7 +19,7 @@ from jax.experimental import sparse
 from harness.declare import transforms
 from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
 from harness.program.collector import gc_off
-from harness.stages import blocks, dispatch, execute, in_flight, passes
+from harness.stages import blocks, passes, registry
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
@@ -125,9 +125,9 @@ def watch_calls(monkeypatch, watched):
     def stand_in(real):
         return lambda calls, plan: real(replace(calls, call=watched(calls.call)), plan)
 
-    monkeypatch.setattr(dispatch, "time_returns", stand_in(dispatch.time_returns))
-    monkeypatch.setattr(execute, "time_blocks", stand_in(execute.time_blocks))
-    monkeypatch.setattr(in_flight, "time_flights", stand_in(in_flight.time_flights))
+    monkeypatch.setattr(registry, "time_returns", stand_in(registry.time_returns))
+    monkeypatch.setattr(registry, "time_blocks", stand_in(registry.time_blocks))
+    monkeypatch.setattr(registry, "time_flights", stand_in(registry.time_flights))
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_what_is_on_several_devices_has_its_stages_shares_its_inputs_and_donates
     found = several[case]
     assert found["refused"] == [{}, {}]
     assert found["stages"] == [list(stages)] * 2
-    assert [missing["in_flight"] for missing in found["missing"]] == [in_flight.TOGETHER] * 2
+    assert [missing["in_flight"] for missing in found["missing"]] == [blocks.TOGETHER] * 2
     assert found["unable"] == [{"compute": "several_devices"}] * 2
     assert found["devices"] == [2, 2, 2]
     assert places.items() <= found.items()

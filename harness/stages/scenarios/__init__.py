@@ -1,1 +1,1 @@
-"""Scenarios: what a process finds when it starts to measure a case, one file each."""
+"""Scenarios: what a process finds when it starts to measure a case."""

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.stages.scenarios.scenario import Artefact, NoArtefact, Scenario
-
-if TYPE_CHECKING:
-    from harness.stages.build import Build
 
 LAPACK = (
     "it calls LAPACK, which JAX looks up only when it lowers such a call: a process that loads the "
@@ -17,7 +14,7 @@ LAPACK = (
 )
 
 
-def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
+def _make(build: Any) -> tuple[bytes, dict[str, Any]]:
     import jax  # only processes that measure have it
     from jax.experimental.serialize_executable import serialize
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.declare.jitted import Jitted
 from harness.stages.scenarios.scenario import Artefact, Scenario
 from harness.watch import jax_names
 
-if TYPE_CHECKING:
-    from harness.stages.build import Build
 
-
-def _make(build: Build) -> tuple[bytes, dict[str, Any]]:
+def _make(build: Any) -> tuple[bytes, dict[str, Any]]:
     import jax  # only processes that measure have it
     from jax import export
 

@@ -5,21 +5,55 @@ from __future__ import annotations
 from harness.declare.axes import known_names
 from harness.errors import find_name
 from harness.stages import registry as stages
-from harness.stages.scenarios import cold, default, executable, exported, off, warm
-from harness.stages.scenarios.scenario import Scenario
+from harness.stages.scenarios import executable, exported
+from harness.stages.scenarios.scenario import HIT, REQUEST, WRITE_ALL, WRITTEN, Scenario
 from harness.targets.target import Target
 
-SCENARIOS: dict[str, Scenario] = {
-    scenario.name: scenario
-    for scenario in (
-        off.SCENARIO,
-        cold.SCENARIO,
-        warm.SCENARIO,
-        default.SCENARIO,
-        exported.SCENARIO,
-        executable.SCENARIO,
-    )
-}
+_ROWS = (
+    Scenario(
+        name="off",
+        description="no persistent cache: what every other number of the harness is taken in",
+        steps=("build", "compile", "run", "compute"),
+        first_calls=0,  # most of its numbers need none, and a process each is dear
+        directory="none",
+    ),
+    Scenario(
+        name="cold",
+        description="a fresh process and an empty directory; everything is written, whatever it "
+        "cost",
+        steps=("build", "compile"),
+        directory="empty",
+        settings=WRITE_ALL,
+        outcomes=(("compile", WRITTEN),),
+    ),
+    Scenario(
+        name="warm",
+        description="a fresh process and a directory that another process has filled",
+        steps=("build", "load"),
+        directory="filled",
+        filled_in="cold",
+        settings=WRITE_ALL,
+        outcomes=(("load", HIT),),
+    ),
+    Scenario(
+        name="default",
+        description="as warm, with JAX's own thresholds: only what compiled for 1 s or more is "
+        "written",
+        steps=("build", "compile", "load"),
+        directory="filled",
+        filled_in="default",
+        outcomes=(("load", HIT), ("compile", WRITTEN), ("compile", REQUEST)),
+        missing={
+            "load": "nothing to load: it compiled faster than JAX's threshold of 1 s and was not "
+            "written",
+            "compile": "nothing to compile: every request was answered by the cache",
+        },
+    ),
+    exported.SCENARIO,
+    executable.SCENARIO,
+)
+
+SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in _ROWS}
 
 known_names["scenarios"] = SCENARIOS
 

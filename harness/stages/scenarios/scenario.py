@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from harness.stages.stage import Step
-
-if TYPE_CHECKING:
-    from harness.stages.build import Build
 
 REQUEST = {"compile": 1, "request": 1}
 # JAX's compile event fires on hits as well (jax 0.8 to 0.12), so a load shows both.
@@ -27,9 +24,9 @@ class NoArtefact(Exception):
 class Artefact:
     """What one process makes of a function, and another one loads instead of building it."""
 
-    make: Callable[[Build], tuple[bytes, dict[str, Any]]]
-    """Returns its bytes, of an ordinary build that is done, and what `load` needs besides, as JSON;
-    raises an exception of any kind where it cannot be made."""
+    make: Callable[[Any], tuple[bytes, dict[str, Any]]]
+    """Returns its bytes, of an ordinary :class:`harness.stages.build.Build` that is done, and what
+    `load` needs besides, as JSON; raises an exception of any kind where it cannot be made."""
     load: Callable[[bytes, Mapping[str, Any]], Any]
     """Returns what is called: a jitted function, or the `jax.stages.Compiled` of a scenario that
     has no step `build`. What it imports of JAX is imported then, and is part of the time."""

@@ -19,7 +19,6 @@ from harness.frame.differences import (
     hardware,
 )
 from harness.frame.frame import PLACE, axis_columns, with_axes
-from harness.stages import compile
 from harness.stages.registry import STAGES, effect, stage_of
 from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
@@ -195,7 +194,7 @@ def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
     compare`. `told` are the rows after steps, which say so themselves.
     """
     usual = _usual_moves(table)
-    for before, after in _changed(table, compile.STAGE.name, "fingerprint"):
+    for before, after in _changed(table, "compile", "fingerprint"):
         one, other = _row_of(table, before), _row_of(table, after)
         same = all(one[name] == other[name] for name in ("jax", "jaxlib"))
         if after not in told and same and facts_difference(one, other):
@@ -217,7 +216,7 @@ def _shows(one: Mapping[str, Any], other: Mapping[str, Any], usual: float | None
 
 def _usual_moves(table: pd.DataFrame) -> dict[Any, float]:
     """Return how far neighbours of one program are apart at the most, by series and piece."""
-    known = table[(table["stage"] == compile.STAGE.name) & (table["value"] > 0)]
+    known = table[(table["stage"] == "compile") & (table["value"] > 0)]
     pieces = [known["series"], known["piece"]]
     moves = np.log(known["value"]).groupby(pieces).diff().abs()
     same = known["fingerprint"] == known["fingerprint"].groupby(pieces).shift()
