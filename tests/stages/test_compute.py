@@ -20,7 +20,7 @@ from harness.stages.injection import Injected
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import STAGES
-from harness.stages.stage import Unable
+from harness.stages.stage import WHY, Unable
 from harness.stages.staged_case import StagedCase
 from harness.watch import jax_names
 from tests.sweeps import sweep, workload
@@ -170,7 +170,7 @@ def test_what_cannot_be_computed_so_has_a_code(proof, monkeypatch):
         assert "NPROC" not in os.environ
     finally:
         compute.client.cache_clear()
-    assert {*compute.WHY} == {*Unable}
+    assert {*WHY} == {*Unable}
 
 
 def test_every_process_has_it_beside_the_other_stages(swept):
