@@ -1,0 +1,1 @@
+"""Patches that `harness profile patch` writes for small and public programs."""
