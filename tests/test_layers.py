@@ -21,7 +21,7 @@ MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 
 ROOMS = (
     *("errors", "watch", "targets", "declare", "program", "records", "stages", "sides", "engine"),
-    *("cache", "frame", "verdicts", "ir", "profiles", "output", "report"),
+    *("cache", "frame", "verdicts", "ir", "profiles", "patches", "output", "report"),
     *("asv", "fleet", "nightly", "scaffold", "cli", "__main__"),
 )
 """From the ground up. The face, `harness/__init__.py`, resolves names when they are asked for."""

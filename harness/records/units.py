@@ -70,7 +70,8 @@ def ratio_text(ratio: float) -> str:
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 build`, `2 builds`."""
-    nouns = f"{noun[:-1]}ie" if noun.endswith("ry") else f"{noun}e" * noun.endswith("ss") or noun
+    nouns = f"{noun}e" if noun.endswith("ss") else noun
+    nouns = f"{noun[:-1]}ie" if noun.endswith(("ry", "dy")) else nouns
     return f"{number:,} {noun if number == 1 else nouns + 's'}"
 
 

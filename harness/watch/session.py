@@ -15,7 +15,7 @@ import time
 from typing import Any, Literal
 
 from harness.errors import ProfileError
-from harness.watch import events, jax_names, log_file, remedies, requests
+from harness.watch import events, jax_names, log_file, observe, remedies, requests
 from harness.watch.events import Started
 from harness.watch.log_file import LogFile
 from harness.watch.recorder import Recorder, Why
@@ -117,6 +117,8 @@ def follow(file: LogFile, imported: tuple[int, int], own_ns: int) -> None:
     _followed = output
     if asked := os.environ.get(remedies.VARIABLE):
         remedies.apply(asked)
+    if asked := os.environ.get(observe.VARIABLE):
+        observe.begin(asked)
     if _recorder is not None:
         _recorder.own_ns += own_ns + clock() - began
 

@@ -14,6 +14,7 @@ HELP = """Why does a program compile so much, and what would it save?
   harness profile -- pytest tests                any command that runs Python
   harness profile --max-compiles 40 -- train.py  exit code 1 if more is compiled
   harness profile show FOLDER --table causes     the tables behind the answer
+  harness profile patch FOLDER -o fix.patch      remedies as a diff that is proven
   harness profile report FOLDER -o profile.html  timeline, tree, causes in a file
   harness profile report FOLDER -o trace.json    for Perfetto
   harness profile diff BEFORE AFTER              what changed between two runs
@@ -29,6 +30,7 @@ COMMANDS = {
     "run": Lazy("profile.run:run", ""),  # what stands before `--` need not be typed
     "show": Lazy("profile.show:show", "Show what a profile found, or a table."),
     "try": Lazy("profile.remedies:try_", "Try remedies in a second run."),
+    "patch": Lazy("profile.patch:patch", "Write remedies as a diff, each proven by a run."),
     "report": Lazy("profile.files:report", "Write a report (HTML) or a trace (for Perfetto)."),
     "diff": Lazy("profile.diff:diff", "Say what changed from profile A to profile B."),
 }

@@ -1,0 +1,336 @@
+"""Findings, the changes that their remedies are, and what a run with each of them shows."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import UsageError
+from harness.patches import arguments, copies, hoist
+from harness.patches.copies import CopiedProgram, Observed
+from harness.patches.source import Edit, ProgramFile, Refused
+from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.model import Built
+from harness.profiles.recorded import Recorded
+from harness.watch.events import Frame
+
+ONCE = frozenset(
+    (
+        *("jit once", "jit once and pass", "partial once", "pass what it binds", "method"),
+        *("method and pass", "filter_jit once", "filter_jit once and pass", "pass what differs"),
+    )
+)
+DYNAMIC = frozenset(
+    (
+        *("dynamic", "dynamic unless it sizes", "dynamic bool"),
+        *("filter_jit array", "filter_jit array unless it sizes"),
+    )
+)
+TYPED = frozenset(("always an array", "explicit dtype"))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A change that a finding's remedy is."""
+
+    finding: Finding
+    source: ProgramFile
+    edits: tuple[Edit, ...]
+    names: frozenset[str]
+    """What JAX calls the functions that are built less, before and after."""
+
+    @property
+    def text(self) -> str:
+        """The file as it is then."""
+        return self.source.edited(self.edits)
+
+
+@dataclass(frozen=True)
+class NotPatched:
+    """A finding whose remedy is not written, and why."""
+
+    finding: Finding
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A change that saves what it is to save, and changes no result."""
+
+    proposal: Proposal
+    builds: tuple[int, int]
+    """Of its functions, before and after."""
+    seconds: tuple[float, float]
+    """Of building them."""
+
+    @property
+    def saved_s(self) -> float:
+        """Seconds of building that are saved."""
+        return self.seconds[0] - self.seconds[1]
+
+
+# --- what could be written ------------------------------------------------------------------------
+
+
+def proposals(profile: Recorded, program: CopiedProgram) -> tuple[list[Proposal], list[NotPatched]]:
+    """Return the changes that remedies of a profile are, the slowest first, and what is none."""
+    made: list[Proposal] = []
+    left: list[NotPatched] = []
+    for finding in findings(profile):
+        if finding.remedy is None or finding.kind in ("first", "firsts", "unfinished"):
+            continue
+        try:
+            made.append(_proposal(finding, program))
+        except Refused as refused:
+            left.append(NotPatched(finding, refused.reason, refused.detail))
+    return made, left
+
+
+def _proposal(finding: Finding, program: CopiedProgram) -> Proposal:
+    assert finding.remedy is not None
+    kind, function = finding.remedy.kind, finding.function
+    site = finding.builds[0].call_site
+    names = {one.name for one in finding.functions}
+    if kind in ONCE:
+        source = _source(site.file, program)
+        edits, name = hoist.jitted_once(source, function, site)
+        names.add(name)
+    elif kind in DYNAMIC:
+        source = _source(function.file, program)
+        several = (finding.remedy.argument, *(name for name, _ in finding.others))
+        edits = arguments.made_dynamic(source, function, several)
+    elif kind in TYPED:
+        source = _source(site.file, program)
+        edits = _typed(finding, source, site)
+    elif kind in ("numpy to iterate", "size", "where"):
+        sites = _own_sites(finding.builds, program)
+        source = _source(next(iter(sites)), program)
+        write = (
+            arguments.iterated_by_numpy if kind == "numpy to iterate" else arguments.sized_by_numpy
+        )
+        edits = write(source, sites[str(source.path)])
+    else:
+        raise Refused("no-kind", finding.remedy.id)
+    proposal = Proposal(finding, source, tuple(edits), frozenset(names))
+    if proposal.text == source.text:
+        raise Refused("no-place", function.name)
+    return proposal
+
+
+def _source(file: str, program: CopiedProgram) -> ProgramFile:
+    path = Path(file)
+    if not file or not path.is_relative_to(program.root):
+        raise Refused("elsewhere", file)
+    parts = path.relative_to(program.root).parts
+    if copies.LEFT_OUT & {*parts} or "site-packages" in parts:
+        raise Refused("elsewhere", file)
+    return ProgramFile(path)
+
+
+def _own_sites(builds: Sequence[Built], program: CopiedProgram) -> dict[str, set[int]]:
+    sites: defaultdict[str, set[int]] = defaultdict(set)
+    for built in builds:
+        if Path(built.call_site.file).is_relative_to(program.root):
+            sites[built.call_site.file].add(built.call_site.line)
+    if not sites:
+        raise Refused("elsewhere", builds[0].call_site.file)
+    return sites
+
+
+def _typed(finding: Finding, source: ProgramFile, site: Frame) -> list[Edit]:
+    cause = finding.cause
+    if cause is None:
+        raise Refused("no-place")
+    texts = [
+        text
+        for way, text in zip(cause.ways, (cause.before, cause.after), strict=True)
+        if way == "fixed"
+    ]
+    dtype = (texts or [cause.after])[0]
+    function = finding.function
+    made = arguments.definition(ProgramFile(Path(function.file)), function)
+    if made is None:
+        raise Refused("no-place", function.name)
+    parameters = [one.arg for one in made.args.posonlyargs + made.args.args]
+    return arguments.typed(source, function, parameters, cause.argument, dtype, site)
+
+
+# --- what a run shows -----------------------------------------------------------------------------
+
+
+def runs(proposed: int) -> int:
+    """Return how often the program runs: twice as it is, with each change, and with all."""
+    return 2 + proposed + (proposed > 1)
+
+
+def program_of(profile: Recorded) -> CopiedProgram:
+    """Return the program that a profile is of.
+
+    Raises:
+        UsageError: if it is of no command.
+    """
+    if profile.run is None or not profile.processes or profile.run.exit_code is None:
+        raise UsageError(
+            "This profile is of no command that came to its end, which could run again. Record one "
+            "with `harness profile -o FOLDER -- PROGRAM`."
+        )
+    cwd = Path(profile.processes[0].started.cwd)
+    return CopiedProgram(profile.run.command, cwd, copies.root_of(cwd), profile.run.exit_code)
+
+
+@dataclass
+class Patches:
+    """What came of all changes.
+
+    Attributes:
+        diff: All that are proven, as one unified diff; empty if none is.
+        building_s: Seconds of building of the program as it is.
+    """
+
+    proven: list[Proven]
+    left: list[NotPatched]
+    diff: str = ""
+    building_s: float = 0.0
+
+
+def prove(
+    program: CopiedProgram,
+    proposed: Sequence[Proposal],
+    scratch: Path,
+    progress: Callable[[Proposal | None], None],
+) -> Patches:
+    """Run copies of the program, as it is and with each change, and return what holds.
+
+    Args:
+        program: What runs.
+        proposed: Changes to try.
+        scratch: An empty folder for the copies.
+        progress: Is called before each run; with None before those of the program as it is.
+
+    Raises:
+        UsageError: if the program fails as it is, or is too large to copy.
+    """
+    program.check_size()
+    usual = []
+    for number in (1, 2):
+        progress(None)
+        usual.append(copies.run(program, {}, scratch / f"as-it-is-{number}"))
+    if failed := next((one.failed for one in usual if one.failed), ""):
+        raise UsageError(f"The program fails as it is: {failed}")
+    wanted = copies.agreed(*usual)
+    proof = Patches([], [], building_s=sum(map(_all_seconds, usual)) / 2)
+    for number, proposal in enumerate(proposed, 1):
+        if wanted.is_empty:
+            proof.left.append(NotPatched(proposal.finding, "not-observable"))
+            continue
+        progress(proposal)
+        changed = {proposal.source.path: proposal.text}
+        seen = copies.run(program, changed, scratch / f"changed-{number}")
+        try:
+            _check(seen, wanted, usual, [proposal])
+            proof.proven.append(_proven(proposal, usual, seen))
+        except Refused as refused:
+            proof.left.append(NotPatched(proposal.finding, refused.reason, refused.detail))
+    _together(proof, program, usual, wanted, scratch, progress)
+    return proof
+
+
+def _together(
+    proof: Patches,
+    program: CopiedProgram,
+    usual: Sequence[Observed],
+    wanted: copies.Agreed,
+    scratch: Path,
+    progress: Callable[[Proposal | None], None],
+) -> None:
+    """Put all proven changes together, and leave out those that do not go with slower ones."""
+    texts: dict[Path, tuple[ProgramFile, list[Edit]]] = {}
+    for one in list(proof.proven):
+        source = one.proposal.source
+        before = texts.get(source.path, (source, []))[1]
+        try:
+            source.edited([*before, *one.proposal.edits])
+        except (Refused, SyntaxError):
+            proof.proven.remove(one)
+            proof.left.append(NotPatched(one.proposal.finding, "overlaps"))
+            continue
+        texts[source.path] = (source, [*before, *one.proposal.edits])
+    changed = {path: source.edited(edits) for path, (source, edits) in texts.items()}
+    if len(proof.proven) > 1:
+        progress(proof.proven[0].proposal)
+        seen = copies.run(program, changed, scratch / "together")
+        try:
+            _check(seen, wanted, usual, [one.proposal for one in proof.proven])
+        except Refused as refused:
+            for one in proof.proven[1:]:
+                proof.left.append(NotPatched(one.proposal.finding, "alone-only", refused.reason))
+            del proof.proven[1:]
+            first = proof.proven[0].proposal
+            changed = {first.source.path: first.text}
+    proof.diff = "".join(
+        _diff(texts[path][0], text, program.root) for path, text in sorted(changed.items())
+    )
+
+
+def _diff(source: ProgramFile, text: str, root: Path) -> str:
+    name = source.path.relative_to(root).as_posix()
+    lines = difflib.unified_diff(
+        source.text.splitlines(keepends=True),
+        text.splitlines(keepends=True),
+        f"a/{name}",
+        f"b/{name}",
+    )
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _check(
+    seen: Observed,
+    wanted: copies.Agreed,
+    usual: Sequence[Observed],
+    proposed: Sequence[Proposal],
+) -> None:
+    """Refuse a change that raises, gives other results, leaves builds, or makes others."""
+    if seen.failed:
+        raise Refused("raises", seen.failed)
+    if differs := copies.difference(wanted, seen):
+        raise Refused("differs", differs)
+    before = [_builds(one.profile) for one in usual]
+    after = _builds(seen.profile)
+    for one in proposed:
+        most = max(_sum(counts, one.names) for counts in before)
+        if _sum(after, one.names) > most - one.finding.count:
+            raise Refused("builds-stay", str(_sum(after, one.names)))
+    mine = frozenset().union(*(one.names for one in proposed))
+    for name, count in after.items():
+        if name not in mine and count > max(counts[name] for counts in before):
+            raise Refused("builds-more", name)
+
+
+def _builds(profile: Recorded) -> Counter[str]:
+    return Counter(built.function.name for built in profile.builds)
+
+
+def _sum(counts: Counter[str], names: frozenset[str]) -> int:
+    return sum(counts[name] for name in names)
+
+
+def _all_seconds(seen: Observed) -> float:
+    return sum(built.build_ns for built in seen.profile.builds) / 1e9
+
+
+def _seconds(seen: Observed, names: frozenset[str]) -> float:
+    return sum(one.build_ns for one in seen.profile.builds if one.function.name in names) / 1e9
+
+
+def _proven(proposal: Proposal, usual: Sequence[Observed], seen: Observed) -> Proven:
+    names = proposal.names
+    builds = max(_sum(_builds(one.profile), names) for one in usual)
+    before = sum(_seconds(one, names) for one in usual) / len(usual)
+    after = _builds(seen.profile)
+    return Proven(proposal, (builds, _sum(after, names)), (before, _seconds(seen, names)))
