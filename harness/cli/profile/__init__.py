@@ -16,7 +16,6 @@ HELP = """Why does a program compile so much, and what would it save?
   harness profile show FOLDER --table causes     the tables behind the answer
   harness profile patch FOLDER -o fix.patch      remedies as a diff that is proven
   harness profile report FOLDER -o profile.html  timeline, tree, causes in a file
-  harness profile report FOLDER -o trace.json    for Perfetto
   harness profile diff BEFORE AFTER              what changed between two runs
 
 The program runs unchanged: its own interpreter, arguments, input, output and signals. The answer
