@@ -1,14 +1,15 @@
-"""A program is judged by what the first finding of its profile says; the table is whole."""
+"""A program is judged by the data of the first finding of its profile; the table is whole."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
-from harness.output.profile_findings import FindingText
 from harness.profiles.answer.findings import Finding
 from harness.profiles.causes.cause import Cause
+from harness.watch.events import Function
 from tools.profile_corpus.__main__ import Program, judged, programs, verdict
 
 TWICE = """
@@ -21,37 +22,53 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-ONE = "First build of `g`"
-OTHER = (0.9, "`f` was compiled: `n` is static")
-TOP = (("`f` was", "static"), ("`h`",))
+def finding(seconds, name, kind="again", cause="static value", argument="n", **more):
+    function = Function(1, name, name, "/p/a.py", 1, "program", more.pop("through", ""))
+    return Finding(
+        kind,
+        seconds,
+        (),
+        cause=Cause(cause, argument),
+        functions=(function,),
+        sites=("sub/a.py:12",),
+        **more,
+    )
+
+
+TOP = ({"kind": "again", "function": "f", "cause": "static value"}, {"function": "h"})
+F, G = finding(0.9, "f"), finding(1.0, "g", "first", "first", "")
 
 
 @pytest.mark.parametrize(
     ("top", "found", "expected"),
     [
-        (TOP, [OTHER], "right"),
-        (TOP, [(1.0, "First build of `h`")], "right"),
-        (TOP, [(1.0, "`f` was compiled: `n` had 3 shapes")], "wrong"),
-        (TOP, [(1.0, ONE), OTHER], "close"),
-        (TOP, [(2.0, ONE), OTHER], "wrong"),
+        (TOP, [F], "right"),
+        (TOP, [finding(1.0, "h", "first")], "right"),
+        (TOP, [finding(1.0, "f", cause="shape")], "wrong"),
+        (TOP, [G, F], "close"),
+        (TOP, [replace(G, seconds=2.0), F], "wrong"),
         (TOP, [], "wrong"),
+        (({"site": "a.py:1"},), [finding(1.0, "f", cause="unexplained")], "unexplained"),
+        (({"site": "a.py:12"},), [F], "right"),
+        (({"site": "a.py"},), [F], "right"),
+        (({"argument": "m"},), [F], "wrong"),
+        (({"argument": "m"},), [replace(F, others=(("m", 2),))], "right"),
         (
-            (("at a.py:2",),),
-            [(1.0, "`f`: nothing that is recorded explains it")],
-            "unexplained",
+            ({"given": "body at a.py:9"},),
+            [finding(1.0, "f", through="jit, body at /p/a.py:9")],
+            "right",
         ),
-        ((("a.py:1",),), [(1.0, ONE)], "right"),
-        ((), [OTHER], "wrong"),
+        (
+            ({"given": "body at a.py:9"},),
+            [finding(1.0, "f", through="body at /p/a.py:19")],
+            "wrong",
+        ),
+        ((), [F], "wrong"),
         ((), [], "right"),
     ],
 )
 def test_what_is_expected_is_looked_for_in_the_first_findings(top, found, expected):
-    cause = Cause("unexplained" if expected == "unexplained" else "first")
-    texts = [
-        FindingText(Finding("again", seconds, (), cause=cause), text, place="a.py:1")
-        for seconds, text in found
-    ]
-    assert verdict(texts, Program("one", "a/a.py", top)) == expected
+    assert verdict(found, Program("one", "a/a.py", top)) == expected
 
 
 @pytest.mark.nightly
@@ -59,10 +76,10 @@ def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "twice.py").write_text(TWICE)
     (tmp_path / "own" / "click.py").write_text("raise SystemExit('not the one of the harness')")
-    top = (("static", "twice.py:6"),)
+    top = ({"cause": "static value", "argument": "n", "site": "twice.py:6"},)
     assert judged(Program("fine", "own/twice.py 0", top), tmp_path, sys.executable)[0] == "right"
-    what, said = judged(Program("fails", "own/twice.py 3", top), tmp_path, sys.executable)
-    assert f"{what}: {said}".startswith("changed: ended with 3")
+    what, text = judged(Program("fails", "own/twice.py 3", top), tmp_path, sys.executable)
+    assert f"{what}: {text}".startswith("changed: ended with 3")
     with pytest.raises(SystemExit, match=r"there is no .*gone\.py; remove own"):
         judged(Program("gone", "own/gone.py", top), tmp_path, sys.executable)
 

@@ -1,13 +1,13 @@
-"""What `harness profile` says first of other people's programs, against what is true of them.
+"""What `harness profile` reports first of other people's programs, against what is true of them.
 
     python -m tools.profile_corpus --checkouts FOLDER [--release RELEASE ...] [NAME ...]
 
-The programs, and what an expert says of each, are in programs.toml; FOLDER holds their folders of
+The programs, and what is right of each, are in programs.toml; FOLDER holds their folders of
 each repository named there and an environment for each release of JAX, or gets them (git, uv). Each
-program is run unchanged, with the libraries as they are installed. The first finding is right if it
-holds all that is expected; close if another that took at least two thirds as long does; unexplained
-if it names no cause; and wrong otherwise. A program is changed if it ended otherwise than by
-itself, or if there is no profile. The exit code is the number of wrong ones, 100 at most.
+program is run unchanged, with the libraries as they are installed. The first finding is right if
+its data are those expected; close if those of another that took at least two thirds as long are;
+unexplained if it names no cause; and wrong otherwise. A program is changed if it ended otherwise
+than by itself, or if there is no profile. The exit code is the number of wrong ones, 100 at most.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import sys
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
-from harness.output.profile_findings import FindingText, finding_texts
+from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.names import package_of
 from tests.repositories import git
 
 # Modules are run with -P: the folder of a library's tests may hold a `typing.py` of its own.
@@ -38,6 +39,7 @@ SURROUNDINGS = {
     "MPLBACKEND": "agg",
 }
 CLOSE = 2 / 3
+SAME = ("kind", "count", "reached", "caller", "when", "recreated", "values")
 VERDICTS = ("right", "close", "wrong", "unexplained", "changed")
 
 
@@ -47,14 +49,14 @@ def table() -> dict[str, Any]:
 
 
 class Program(NamedTuple):
-    """A program, and what its first finding holds."""
+    """A program, and what its first finding is."""
 
     name: str
     run: str
     """Its file, from the folder of checkouts on, and its arguments. Modules of tests: by pytest."""
-    top: Sequence[Sequence[str]]
-    """Pieces of the first finding or its place, all of them. Of several findings that take much the
-    same time, any may be the first. None: there is nothing to say."""
+    top: Sequence[Mapping[str, Any]]
+    """Values of :func:`data_of` the first finding, all of them. Of several findings that take much
+    the same time, any may be the first. Empty: there is nothing to report."""
     limit_s: float = 300.0
 
     def words(self, checkouts: Path) -> tuple[Path, list[str]]:
@@ -67,22 +69,61 @@ class Program(NamedTuple):
         return file.parent, [*(PYTEST if test else ()), file.name, *arguments]
 
 
-def verdict(found: Sequence[FindingText], program: Program) -> str:
+def data_of(finding: Finding) -> dict[str, Any]:
+    """Return what programs.toml compares; `site` and `line` as the finding has them."""
+    data = {name: getattr(finding, name) for name in SAME}
+    function = finding.functions[0]
+    data |= {
+        "function": function.name,
+        "library": package_of(function.file) if function.origin == "library" else "",
+        "line": f"{function.file}:{function.line}",
+        "given": function.through,
+        "site": next(iter(finding.sites), ""),
+    }
+    if cause := finding.cause:
+        others = [argument for argument, _ in finding.others]
+        data |= {"cause": cause.kind, "argument": [cause.argument, *others]}
+        data |= {"before": cause.values[0]}
+    return data
+
+
+def is_expected(finding: Finding, expected: Mapping[str, Any]) -> bool:
+    """Return whether a finding has these values; of places, the end is compared."""
+    data = data_of(finding)
+    for name, value in expected.items():
+        one = data.get(name)
+        if name == "site":  # a line, or any line of a file
+            same = any(text.endswith(value) for text in (one, one.rpartition(":")[0]))
+        elif name == "line":
+            same = one.endswith(value)
+        elif name == "given":  # `f at file.py:2`, any of several
+            called, _, place = value.partition(" at ")
+            pairs = [text.partition(" at ") for text in one.split(", ")]
+            same = any(first == called and last.endswith(place) for first, _, last in pairs)
+        elif name == "argument":
+            same = value in (one or ())
+        else:
+            same = one == value
+        if not same:
+            return False
+    return True
+
+
+def verdict(found: Sequence[Finding], program: Program) -> str:
     """Return one of VERDICTS, except changed."""
     if not found or not program.top:
         return "wrong" if found or program.top else "right"
     for finding in found:
-        said = f"{finding.text}, {finding.place}"
         if finding.seconds < CLOSE * found[0].seconds:
             break
-        if any(all(piece in said for piece in pieces) for pieces in program.top):
+        if any(is_expected(finding, one) for one in program.top):
             return "right" if finding is found[0] else "close"
-    cause = found[0].finding.cause
+    cause = found[0].cause
     return "unexplained" if cause is not None and cause.kind == "unexplained" else "wrong"
 
 
 def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
-    """Run a program; return the verdict, and what was said first."""
+    """Run a program; return the verdict, and the data of the first finding."""
     folder, words = program.words(checkouts)
     with tempfile.TemporaryDirectory() as out:
         profiled = [sys.executable, "-P", "-m", "harness", "profile", "-o", out, "--", python]
@@ -92,12 +133,16 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
         except subprocess.TimeoutExpired:
             return "changed", f"ran for more than {program.limit_s:.0f} s"
         if done.returncode:
-            said = (done.stdout + done.stderr).strip().splitlines() or [""]
-            error = next((one for one in reversed(said) if "Error" in one), said[-1])
+            lines = (done.stdout + done.stderr).strip().splitlines() or [""]
+            error = next((one for one in reversed(lines) if "Error" in one), lines[-1])
             return "changed", f"ended with {done.returncode}: {error.strip()}"
-        found = finding_texts(harness.load_profile(out))
-    top = found[0] if found else None
-    return verdict(found, program), f"{top.text}, {top.place}" if top else "nothing"
+        found = findings(harness.load_profile(out))
+    return verdict(found, program), shown(data_of(found[0])) if found else "nothing"
+
+
+def shown(data: Mapping[str, Any]) -> str:
+    """Return data in one line, without what is empty."""
+    return ", ".join(f"{name} = {value!r}" for name, value in data.items() if value)
 
 
 def checked_out(checkouts: Path, name: str, folders: Iterable[str]) -> None:
@@ -156,11 +201,11 @@ def main() -> None:
     for release in options.release or releases:
         python = python_of(checkouts, release)
         for program in chosen:
-            what, said = judged(program, checkouts, python)
+            what, first = judged(program, checkouts, python)
             counts[release, what] += 1
             if what == "wrong":
-                said += f"; expected {' or '.join(map(', '.join, program.top)) or 'nothing'}"
-            print(f"{release:10}{what:12}{program.name:28}{said}", flush=True)
+                first += f"; expected {' or '.join(map(shown, program.top)) or 'nothing'}"
+            print(f"{release:10}{what:12}{program.name:28}{first}", flush=True)
     for release in options.release or releases:
         print(f"jax {release}:", ", ".join(f"{counts[release, what]} {what}" for what in VERDICTS))
     sys.exit(min(sum(counts[release, "wrong"] for release in releases), 100))
