@@ -77,11 +77,17 @@ def test_a_program_runs_unchanged_and_one_that_fails_is_changed(tmp_path):
     (tmp_path / "own" / "twice.py").write_text(TWICE)
     (tmp_path / "own" / "click.py").write_text("raise SystemExit('not the one of the harness')")
     top = ({"cause": "static value", "argument": "n", "site": "twice.py:6"},)
-    assert judged(Program("fine", "own/twice.py 0", top), tmp_path, sys.executable)[0] == "right"
-    what, text = judged(Program("fails", "own/twice.py 3", top), tmp_path, sys.executable)
-    assert f"{what}: {text}".startswith("changed: ended with 3")
+    where = tmp_path, sys.executable
+    fine = Program("fine", "own/twice.py 0", top)
+    for _ in range(2):
+        assert judged(fine, *where, tmp_path / "fine")[0] == "right"
+        (tmp_path / "own" / "twice.py").write_text("raise SystemExit('it ran again')")
+    (tmp_path / "own" / "twice.py").write_text(TWICE)
+    for _ in range(2):
+        fails = Program("fails", "own/twice.py 3", top)
+        assert judged(fails, *where, tmp_path / "fails")[0] == "changed"
     with pytest.raises(SystemExit, match=r"there is no .*gone\.py; remove own"):
-        judged(Program("gone", "own/gone.py", top), tmp_path, sys.executable)
+        judged(Program("gone", "own/gone.py", top), *where, tmp_path / "gone")
 
 
 @pytest.mark.parametrize("name", ["test_it.py", "it_test.py"])

@@ -1,13 +1,15 @@
 """What `harness profile` reports first of other people's programs, against what is true of them.
 
-    python -m tools.profile_corpus --checkouts FOLDER [--release RELEASE ...] [NAME ...]
+    python -m tools.profile_corpus --checkouts FOLDER --profiles FOLDER [--release RELEASE ...]
+        [NAME ...]
 
 The programs, and what is right of each, are in programs.toml; FOLDER holds their folders of
 each repository named there and an environment for each release of JAX, or gets them (git, uv). Each
 program is run unchanged, with the libraries as they are installed. The first finding is right if
 its data are those expected; close if those of another that took at least two thirds as long are;
 unexplained if it names no cause; and wrong otherwise. A program is changed if it ended otherwise
-than by itself, or if there is no profile. The exit code is the number of wrong ones, 100 at most.
+than by itself, or if there is no profile. What is among the profiles from an earlier call is judged
+without another run. The exit code is the number of wrong ones, 100 at most.
 """
 
 from __future__ import annotations
@@ -122,10 +124,10 @@ def verdict(found: Sequence[Finding], program: Program) -> str:
     return "unexplained" if cause is not None and cause.kind == "unexplained" else "wrong"
 
 
-def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
-    """Run a program; return the verdict, and the data of the first finding."""
+def judged(program: Program, checkouts: Path, python: str, out: Path) -> tuple[str, str]:
+    """Run a program, unless its profile is there; return the verdict, and the first finding."""
     folder, words = program.words(checkouts)
-    with tempfile.TemporaryDirectory() as out:
+    if not out.is_dir():
         profiled = [sys.executable, "-P", "-m", "harness", "profile", "-o", out, "--", python]
         options = {"cwd": folder, "env": {**os.environ, **SURROUNDINGS}, "timeout": program.limit_s}
         try:
@@ -136,7 +138,10 @@ def judged(program: Program, checkouts: Path, python: str) -> tuple[str, str]:
             lines = (done.stdout + done.stderr).strip().splitlines() or [""]
             error = next((one for one in reversed(lines) if "Error" in one), lines[-1])
             return "changed", f"ended with {done.returncode}: {error.strip()}"
-        found = findings(harness.load_profile(out))
+    profile = harness.load_profile(out)
+    if profile.run is None or profile.run.exit_code:
+        return "changed", f"ended with {profile.run and profile.run.exit_code}"
+    found = findings(profile)
     return verdict(found, program), shown(data_of(found[0])) if found else "nothing"
 
 
@@ -190,9 +195,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Judge what harness profile says first.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="these programs only")
     parser.add_argument("--checkouts", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--profiles", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--release", action="append", choices=releases, help="of JAX; default: all")
     options = parser.parse_args()
     chosen, checkouts = programs(options.names), options.checkouts.resolve()
+    profiles = options.profiles.resolve()
     # A repository has all its folders from the first call on, whichever programs that one chose.
     folders = {tuple(program.run.split("/")[:2]) for program in programs([])}
     for name in sorted({program.run.partition("/")[0] for program in chosen}):
@@ -201,7 +208,7 @@ def main() -> None:
     for release in options.release or releases:
         python = python_of(checkouts, release)
         for program in chosen:
-            what, first = judged(program, checkouts, python)
+            what, first = judged(program, checkouts, python, profiles / release / program.name)
             counts[release, what] += 1
             if what == "wrong":
                 first += f"; expected {' or '.join(map(shown, program.top)) or 'nothing'}"

@@ -244,7 +244,7 @@ def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
             small.setdefault((caller, "imported"), []).append(built)
         elif through:
             loops.setdefault((caller, through, built.function.name), []).append(built)
-        elif is_iteration(built):
+        elif is_iteration(built) and not caller:
             small.setdefault(("", "iteration"), []).append(built)
         elif built.line.parent:
             small.setdefault((caller, "traced"), []).append(built)
