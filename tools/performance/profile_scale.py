@@ -7,6 +7,7 @@ many arguments as builds. Reading and everything that is made of the profile run
 their own, whose memory is printed with the times.
 """
 
+import hashlib
 import os
 import resource
 import subprocess
@@ -52,7 +53,8 @@ def fill(folder: Path, builds: int) -> None:
         writer.write(events.Arguments(number, "params: {'w0': *}", leaves, statics))
         begin = now + number * 20 * MS
         ends = [begin + after * MS for after in (0, 2, 5, 15)]
-        request = events.Request("jit_step", 10 * MS, "unwritten", f"{number:064x}", "", 10 * MS)
+        key = f"jit_step-{hashlib.sha256(b'%d' % number).hexdigest()}"
+        request = events.Request("jit_step", 10 * MS, "unwritten", key, "", 10 * MS)
         function, stack = number % FUNCTIONS + 1, number % STACKS + 1
         writer.write(
             events.Build(

@@ -20,6 +20,7 @@ from harness.profiles.decision.history import (
     EarlierBuild,
     History,
     Interning,
+    Keys,
     entry_of,
     stages_done,
 )
@@ -86,9 +87,10 @@ class _Deciding:
             key = _function_key(built)
             history = self._histories.setdefault(key, History())
             aspects = self._interning.of(built)
-            self._causes[built.line.id] = self._cause(built, aspects, history)
-            history.add(entry_of(built, aspects), self._interning.parts(built))
-            for letter in stages_done(built):
+            keys, done = self._interning.keys(built, aspects), stages_done(built)
+            self._causes[built.line.id] = self._cause(built, aspects, keys, done, history)
+            history.add(entry_of(built, aspects, done), keys)
+            for letter in done:
                 self._at[letter].append(built.line.begin_ns)
             if built.times("trace"):
                 self._derivations.setdefault(key[:-1], _Derivations()).traced(built)
@@ -96,8 +98,9 @@ class _Deciding:
                     self._operations.append(built.line.begin_ns)
         return list(self._causes.items())
 
-    def _cause(self, built: Built, aspects: Aspects, history: History) -> Cause:
-        done = stages_done(built)
+    def _cause(
+        self, built: Built, aspects: Aspects, keys: Keys, done: str, history: History
+    ) -> Cause:
         failed = history.failed.get(aspects)
         if not done and built.line.error:
             return again.raised(built)
@@ -131,7 +134,7 @@ class _Deciding:
                 return again.unexplained(kept[-1].built)
         if failed is not None:
             return again.failed_before(failed.built)
-        return self._nearest(built, aspects, history, top)
+        return self._nearest(built, history.neighbours(aspects, keys), top)
 
     def _derived(self, built: Built, history: History, aspects: Aspects) -> Cause:
         """Return the cause of a new program that JAX made of what it had traced.
@@ -147,14 +150,14 @@ class _Deciding:
             return again.first(built)  # of the trace that JAX has: in another way than before
         return again.unexplained(twin)
 
-    def _nearest(self, built: Built, aspects: Aspects, history: History, top: str) -> Cause:
+    def _nearest(self, built: Built, neighbours: Iterable[EarlierBuild], top: str) -> Cause:
         """Return what differs from the build that shares most; each has another trace."""
         # What was traced inside another function comes here to be lowered for the first time.
         stage = "T" if top == "L" else top
         compared: list[tuple[EarlierBuild, list[Difference]]] = []
         best = 0
         # The latest first, which is named if two equal.
-        for entry in history.neighbours(aspects, self._interning.parts(built)):
+        for entry in neighbours:
             if best and least_weight(entry.built, built) >= best:
                 continue
             differs = able(differences(entry.built, built), stage)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from harness.profiles.causes.cause import (
@@ -17,7 +16,7 @@ from harness.profiles.causes.cause import (
 )
 from harness.profiles.causes.kinds import LOOKS
 from harness.profiles.causes.outside import eager_remedy
-from harness.profiles.decision.history import IGNORED, STATIC, static_key
+from harness.profiles.decision.history import IGNORED, STATIC, placement_key, static_key
 from harness.profiles.model import Built
 from harness.watch import events
 
@@ -39,63 +38,71 @@ def differences(old: Built, new: Built) -> list[Difference]:
     return kept
 
 
-def _all(pair: Pair) -> Iterator[Difference]:
+def _all(pair: Pair) -> list[Difference]:
     old, new = pair
+    differs: list[Difference] = []
     if not new.operation and old.line.object != new.line.object:
-        yield from _seen(pair, "function", None)
+        differs += _seen(pair, "function", None)
     jit: tuple[dict[str, str], ...] = ({}, {})
     context: tuple[dict[str, str], ...] = ({}, {})
-    if old.settings is not None and new.settings is not None:
+    if old.settings is not new.settings and old.settings is not None and new.settings is not None:
         jit = old.settings.jit, new.settings.jit
         context = old.settings.context, new.settings.context
     if any(jit[0].get(option) != jit[1].get(option) for option in STATIC):
-        yield from _seen(pair, "chosen", jit)
+        differs += _seen(pair, "chosen", jit)
     if old.arguments is not None and new.arguments is not None:
-        yield from _arguments(pair, old.arguments, new.arguments)
+        differs += _arguments(pair, old.arguments, new.arguments)
     for name, *values in _changed(*context):
         if name not in IGNORED:
-            yield from _seen(pair, "context", (name, *values))
+            differs += _seen(pair, "context", (name, *values))
     for name, *values in _changed(*jit):
         if name not in STATIC:
-            yield from _seen(pair, "options", (name, *values))
+            differs += _seen(pair, "options", (name, *values))
+    return differs
 
 
-def _seen(pair: Pair, place: Place, item: Any) -> Iterator[Difference]:
-    """Yield what the causes that look at a place see there."""
+def _seen(pair: Pair, place: Place, item: Any) -> list[Difference]:
+    """Return what the causes that look at a place see there."""
+    differs: list[Difference] = []
     for kind, look in LOOKS[place]:
         changes = look(pair, item)
         if changes is None:
             continue
         sets_off = kind.sets_off if place in UNTRACED else "T"
         for change in changes:
-            yield Difference(kind, change, sets_off, item)
+            differs.append(Difference(kind, change, sets_off, item))
         if place in _ALONE:
-            return
+            break
+    return differs
 
 
-def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> Iterator[Difference]:
+def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> list[Difference]:
+    differs: list[Difference] = []
     if old.tree != new.tree:
-        yield from _seen(pair, "tree", (old, new))
+        differs += _seen(pair, "tree", (old, new))
     if old.statics != new.statics:
         earlier = {static.name: static for static in old.statics}
         for static in new.statics:
             before = earlier.pop(static.name, None)
             if before is None or static_key(before) != static_key(static):
-                yield from _seen(pair, "given", (before, static))
+                differs += _seen(pair, "given", (before, static))
                 if before is not None and static_key(before)[2:] != static_key(static)[2:]:
-                    yield from _seen(pair, "statics", (before, static))
+                    differs += _seen(pair, "statics", (before, static))
         for static in earlier.values():
-            yield from _seen(pair, "given", (static, None))
+            differs += _seen(pair, "given", (static, None))
     pairs = _changed_leaves(old.leaves, new.leaves)
     # What only the unused differ in is another program where their types are used.
     unused = all(one.unused and other.unused for one, other in pairs)
     typed = unused and (old.tree, old.statics) == (new.tree, new.statics) and pair.is_changed
-    places: tuple[Place, ...] = ("types", "placement")
-    for place in places:
-        for leaves in pairs:
-            idle = all(leaf.unused for leaf in leaves) and leaves[0].aval != leaves[1].aval
-            idle = idle and place == "types" and not typed
-            yield from _seen(pair, "unused" if idle else place, leaves)
+    for leaves in pairs:
+        one, other = leaves
+        if one.aval != other.aval or one.weak != other.weak:
+            idle = one.unused and other.unused and one.aval != other.aval
+            differs += _seen(pair, "unused" if idle and not typed else "types", leaves)
+    for leaves in pairs:
+        if placement_key(leaves[0]) != placement_key(leaves[1]):
+            differs += _seen(pair, "placement", leaves)
+    return differs
 
 
 def _changed_leaves(
@@ -133,14 +140,14 @@ def least_weight(old: Built, new: Built) -> int:
     """Return what :func:`weight` of two builds is at least, without comparing all of them."""
     if old.arguments is None or new.arguments is None:
         return 0
-    leaves = zip(old.arguments.leaves, new.arguments.leaves, strict=False)
-    statics = zip(old.arguments.statics, new.arguments.statics, strict=False)
-    types = sum(one.path == other.path and one.aval != other.aval for one, other in leaves)
-    values = sum(
-        one.name == other.name and static_key(one)[2:] != static_key(other)[2:]
-        for one, other in statics
-    )
-    return 2 * (types + values)
+    count = 0
+    for leaf, other in zip(old.arguments.leaves, new.arguments.leaves, strict=False):
+        if leaf.aval != other.aval and leaf.path == other.path:
+            count += 1
+    for one, static in zip(old.arguments.statics, new.arguments.statics, strict=False):
+        if one != static and static_key(one)[2:] != static_key(static)[2:]:
+            count += one.name == static.name
+    return 2 * count
 
 
 def cause(old: Built, built: Built, differs: list[Difference]) -> Cause:

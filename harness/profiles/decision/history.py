@@ -6,7 +6,7 @@ import operator
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from harness.profiles.causes.values import CONTEXTS, committed, defined_at
 from harness.profiles.model import Built
@@ -31,7 +31,7 @@ IGNORED = (
 
 
 class Aspects(NamedTuple):
-    """Each a number that stands for a text or an object; equal numbers are equal aspects."""
+    """Each the hash of what JAX looks at, of 64 bits: equal numbers are equal aspects."""
 
     function_object: int
     statics_chosen: int
@@ -50,26 +50,29 @@ class Aspects(NamedTuple):
         return self[:TRACED]
 
 
-Parts: TypeAlias = dict[int, tuple[tuple[str, int], ...]]
-"""By the position of an aspect, what it consists of: a name, and a hash of what stands there."""
-
 MOST_PARTS = 12
 """Parts of an aspect by which earlier builds are looked up one by one."""
 
 
+class Keys(NamedTuple):
+    """By what a build is looked up, but for one aspect or a part of one: an argument, a setting."""
+
+    aspects: list[int]
+    """What stands for it without each aspect."""
+    own: list[int]
+    """What stands for it; the whole, and the whole without each part."""
+    near: list[int]
+    """What stands for builds that have another part, one more or one less."""
+
+
 class Interning:
-    """Gives equal things equal numbers, and remembers what it was asked of one process."""
+    """Remembers what it was asked of the arguments and settings of one process."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[int, int], Parts] = {}
         self._usual: dict[str, str] | None = None
         """The settings of the first build."""
-        self._numbers: dict[Hashable, int] = {}
         self._arguments: dict[int, tuple[int, int, int, int, int]] = {}
         self._settings: dict[int, tuple[int, int, int]] = {}
-
-    def _number(self, *thing: Hashable) -> int:
-        return self._numbers.setdefault(thing, len(self._numbers) + 1)
 
     def of(self, built: Built) -> Aspects:
         """Return the aspects of a build."""
@@ -80,26 +83,49 @@ class Interning:
             number = built.line.derived
         return Aspects(number, chosen, context, tree, statics, types, placement, options, defined)
 
-    def parts(self, built: Built) -> Parts:
-        """Return the parts of those aspects that have several, with what is as usual left out."""
-        arguments, settings = built.arguments, built.settings
-        if settings is not None and self._usual is None:
-            self._usual = settings.context
-        key = arguments.id if arguments else 0, settings.id if settings else 0
-        known = self._parts.get(key)
-        if known is None:
-            found: list[tuple[int, str, Hashable]] = []
-            context, usual = settings.context if settings else {}, self._usual or {}
-            for name in context.keys() | usual.keys():
+    def keys(self, built: Built, aspects: Aspects) -> Keys:
+        """Return by what a build is looked up, what is as usual left out."""
+        own, near = [], []
+        for place, parts in self._parts(built):
+            rest = hash((place, *aspects[:place], *aspects[place + 1 : TRACED]))
+            total = sum(parts.values())
+            if place != TYPES:  # one array more is another structure, too
+                own.append(hash((rest, total, "all")))
+                near.append(hash((rest, total, "one")))
+            for name, part in parts.items():
+                without = rest, total - part
+                own.append(hash((*without, name)))
+                near.append(own[-1])
+                if place != TYPES:
+                    own.append(hash((*without, "one")))
+                    near.append(hash((*without, "all")))
+        return Keys(
+            [
+                hash((n, *aspects[:n], *aspects[n + 1 : TRACED], aspects.defined))
+                for n in range(TRACED)
+            ],
+            own,
+            near,
+        )
+
+    def _parts(self, built: Built) -> Iterator[tuple[int, dict[str, int]]]:
+        """Yield the position of each aspect that has parts, and a hash of each by its name."""
+        if built.settings is not None:
+            context = built.settings.context
+            usual = self._usual = self._usual or context
+            parts: dict[str, int] = {}
+            for name in () if context is usual else context.keys() | usual.keys():
                 if context.get(name) != usual.get(name) and name not in IGNORED:
                     # A mesh is set in several of them at once.
-                    found.append((CONTEXT, CONTEXTS.get(name, name), context.get(name)))
-            for static in arguments.statics if arguments else ():
-                found.append((STATICS, static.name, static_key(static)))
-            for leaf in arguments.leaves if arguments else ():
-                found.append((TYPES, leaf.path, (leaf.aval, leaf.weak)))
-            known = self._parts[key] = _hashed(found)
-        return known
+                    shown = CONTEXTS.get(name, name)
+                    parts[shown] = parts.get(shown, 0) + hash((shown, context.get(name)))
+            yield CONTEXT, parts
+        if built.arguments is not None:
+            statics, leaves = built.arguments.statics, built.arguments.leaves
+            if 1 < len(statics) <= MOST_PARTS:
+                yield STATICS, {static.name: hash(static_key(static)) for static in statics}
+            if 1 < len(leaves) <= MOST_PARTS:
+                yield TYPES, {leaf.path: hash((leaf.path, leaf.aval, leaf.weak)) for leaf in leaves}
 
     def _of_arguments(self, line: events.Arguments | None) -> tuple[int, int, int, int, int]:
         if line is None:
@@ -107,11 +133,11 @@ class Interning:
         known = self._arguments.get(line.id)
         if known is None:
             known = self._arguments[line.id] = (
-                self._number("tree", line.tree),
-                self._number("statics", *map(static_key, line.statics)),
-                self._number("types", *((leaf.path, leaf.aval, leaf.weak) for leaf in line.leaves)),
-                self._number("placement", *map(_placement_key, line.leaves)),
-                self._number("defined", *((s.type, defined_at(s.value)) for s in line.statics)),
+                hash(line.tree),
+                hash(tuple(map(static_key, line.statics))),
+                hash(tuple([(leaf.path, leaf.aval, leaf.weak) for leaf in line.leaves])),
+                hash(tuple(map(placement_key, line.leaves))),
+                hash(tuple([(one.type, defined_at(one.value)) for one in line.statics])),
             )
         return known
 
@@ -122,23 +148,11 @@ class Interning:
         if known is None:
             jit, context = sorted(line.jit.items()), sorted(line.context.items())
             known = self._settings[line.id] = (
-                self._number("chosen", *(pair for pair in jit if pair[0] in STATIC)),
-                self._number("context", *(pair for pair in context if pair[0] not in IGNORED)),
-                self._number("options", *(pair for pair in jit if pair[0] not in STATIC)),
+                hash(tuple([pair for pair in jit if pair[0] in STATIC])),
+                hash(tuple([pair for pair in context if pair[0] not in IGNORED])),
+                hash(tuple([pair for pair in jit if pair[0] not in STATIC])),
             )
         return known
-
-
-def _hashed(found: Iterable[tuple[int, str, Hashable]]) -> Parts:
-    hashes: dict[int, dict[str, int]] = {CONTEXT: {}, STATICS: {}, TYPES: {}}
-    for place, name, value in found:
-        parts = hashes[place]
-        parts[name] = parts.get(name, 0) + hash((name, value))
-    return {
-        place: tuple(parts.items())
-        for place, parts in hashes.items()
-        if place == CONTEXT or 1 < len(parts) <= MOST_PARTS
-    }
 
 
 def static_key(static: events.Static) -> tuple[Hashable, ...]:
@@ -148,9 +162,10 @@ def static_key(static: events.Static) -> tuple[Hashable, ...]:
     return static.name, static.keyword, static.type, static.value
 
 
-def _placement_key(leaf: events.Leaf) -> tuple[Hashable, ...]:
+def placement_key(leaf: events.Leaf) -> tuple[Hashable, ...]:
     """Return where an argument lies, as far as JAX looks at it: not, if it may move it."""
-    return committed(leaf), leaf.sharding if committed(leaf) else "", leaf.layout
+    is_committed = committed(leaf)
+    return is_committed, leaf.sharding if is_committed else "", leaf.layout
 
 
 RECENT = 8
@@ -162,7 +177,7 @@ IN_STEP = 3
 STAGES = {"T": "trace", "L": "lower", "C": "compile"}
 
 
-@dataclass
+@dataclass(slots=True)
 class EarlierBuild:
     """A build that was done before."""
 
@@ -179,18 +194,16 @@ def stages_done(built: Built) -> str:
     return "".join(letter for letter, stage in STAGES.items() if stage in done)
 
 
-def entry_of(built: Built, aspects: Aspects) -> EarlierBuild:
+def entry_of(built: Built, aspects: Aspects, done: str) -> EarlierBuild:
     """Return a build as it is remembered: what it raised in is not done."""
     if built.line.derived and built.times("trace") and not built.line.error:
         # What was lowered and compiled is another program, made of the trace.
         return EarlierBuild(built, aspects, "T", failed=False)
     if not built.line.error:
         # Who calls it while something else is traced, a branch of `cond` say, has it traced alone.
-        done = stages_done(built)
         ran = built.line.kind == "call" and done != "T"
         return EarlierBuild(built, aspects, "TLC" if ran else done, failed=False)
     last = max(built.line.spans, key=lambda span: (span.begin_ns, -span.end_ns), default=None)
-    done = stages_done(built)
     requests = built.line.requests
     if last is None or not done:  # nothing was tried
         return EarlierBuild(built, aspects, "", failed=False)
@@ -206,7 +219,8 @@ class History:
 
     _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
     _recent: deque[EarlierBuild] = field(default_factory=lambda: deque(maxlen=RECENT))
-    _in_step: dict[tuple[int, ...], deque[EarlierBuild]] = field(default_factory=dict)
+    _in_step: dict[int, tuple[EarlierBuild, ...]] = field(default_factory=dict)
+    """The latest builds by what they are but for one aspect."""
     _by_part: dict[int, EarlierBuild] = field(default_factory=dict)
     """The latest build by what it is but for one part of one aspect."""
     failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
@@ -217,7 +231,7 @@ class History:
     """The function objects of which anything was built."""
     _by_types: dict[int, list[Built]] = field(default_factory=dict)
 
-    def add(self, entry: EarlierBuild, parts: Parts) -> None:
+    def add(self, entry: EarlierBuild, keys: Keys) -> None:
         """Remember a build."""
         if entry.failed:
             self.last_failed = entry
@@ -230,12 +244,10 @@ class History:
         same = self._traced.setdefault(entry.aspects.traced, {})
         if entry.aspects not in same:
             self._recent.append(entry)
-            for key in _without_one(entry.aspects):
-                self._in_step.setdefault(key, deque(maxlen=IN_STEP)).append(entry)
-            for whole, without in _but_one(entry.aspects, parts):
-                self._by_part[hash((whole, "all"))] = entry
-                for name, rest in without:
-                    self._by_part[hash((rest, name))] = self._by_part[hash((rest, "one"))] = entry
+            for key in keys.aspects:
+                self._in_step[key] = (*self._in_step.get(key, ())[1 - IN_STEP :], entry)
+            for key in keys.own:
+                self._by_part[key] = entry
         entries = same.setdefault(entry.aspects, [])
         # One that got further stands for those before it, but clearing asks for the latest.
         entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
@@ -253,42 +265,20 @@ class History:
         others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
         return [*others, *exact]
 
-    def neighbours(self, aspects: Aspects, parts: Parts) -> Iterable[EarlierBuild]:
+    def neighbours(self, aspects: Aspects, keys: Keys) -> Iterable[EarlierBuild]:
         """Return the builds that come nearest, by the number of aspects that differ.
 
         Among them are those that differ in one part of an aspect, from however long ago: one
         setting, static argument or array.
         """
-        found = {id(entry): entry for entry in self._recent}
-        for key in _without_one(aspects):
+        several = {id(entry): entry for entry in self._recent}
+        for key in keys.aspects:
             for entry in self._in_step.get(key, ()):
-                found[id(entry)] = entry
-        several, found = found, {}
-        for whole, without in _but_one(aspects, parts):
-            keys: list[tuple[Hashable, str]] = [(whole, "one")]
-            keys += [key for name, rest in without for key in ((rest, "all"), (rest, name))]
-            for part in keys:
-                if (one := self._by_part.get(hash(part))) is not None:
-                    found[id(one)] = one
+                several[id(entry)] = entry
+        found = {id(one): one for key in keys.near if (one := self._by_part.get(key)) is not None}
         both = {**several, **found}
         differ = {key: sum(map(operator.ne, aspects, e.aspects)) for key, e in both.items()}
         least = min(differ.values(), default=0)
         nearest = [both[key] for key, count in differ.items() if count == least]
         nearest.sort(key=lambda entry: entry.built.line.begin_ns, reverse=True)
         return [e for n, e in enumerate(nearest) if n < RECENT or id(e) in found]
-
-
-def _but_one(
-    aspects: Aspects, parts: Parts
-) -> Iterator[tuple[tuple[int, ...], list[tuple[str, tuple[int, ...]]]]]:
-    """Yield what stands for a build, and for it without each part of an aspect, by aspect."""
-    for place, named in parts.items():
-        rest = (place, *aspects[:place], *aspects[place + 1 : TRACED])
-        total = sum(number for _, number in named)
-        yield (*rest, total), [(name, (*rest, total - number)) for name, number in named]
-
-
-def _without_one(aspects: Aspects) -> Iterator[tuple[int, ...]]:
-    for left_out in range(TRACED):
-        rest = (*aspects[:left_out], *aspects[left_out + 1 : TRACED])
-        yield (left_out, aspects.defined, *rest)
