@@ -9,7 +9,7 @@ from harness.cli.lazy import Lazy, LazyGroup
 HELP = """Why does a program compile so much, and what would it save?
 
 \b
-  harness profile -- python train.py --steps 10  where did its time go, and why?
+  harness profile -- python train.py --steps 10  where did its time go?
   harness profile -o FOLDER -- train.py          a .py file, -m MODULE, -c CODE
   harness profile -- pytest tests                any command that runs Python
   harness profile --max-compiles 40 -- train.py  exit code 1 if more is compiled
