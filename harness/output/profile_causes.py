@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TypeAlias
@@ -12,7 +11,7 @@ from harness.profiles.causes.kinds import KINDS
 from harness.profiles.causes.outside import is_transformed, running_library
 from harness.profiles.causes.values import place_text
 from harness.profiles.model import Built
-from harness.profiles.names import FILTER_JIT, package_of, wrappers
+from harness.profiles.names import FILTER_JIT, around_text, package_of, wrappers
 from harness.records.units import some
 
 _WAYS: Mapping[Way, str] = {
@@ -287,8 +286,8 @@ def _of_jax(cause: Cause, built: Built) -> str:
     if cause.kind == "new function object":
         if not built.operation:
             return f"{known} is a new function object: JAX makes one each time."
-        given = re.sub(r" at [^,]*[/\\]", " at ", built.function.through)
-        return f"{known} was given a new function object: {given}."
+        around = (one._replace(file=PurePath(one.file).name) for one in built.function.around)
+        return f"{known} was given a new function object: {around_text(around)}."
     if KINDS[cause.kind].each:
         before, after = (value_text(*one) for one in _both(cause, built))
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
@@ -13,6 +12,7 @@ from harness.output.profile_remedies import remedy_text
 from harness.profiles.answer.findings import Finding, Kind, findings
 from harness.profiles.names import Names, line_text
 from harness.records.units import counted, seconds_text, some, times_text
+from harness.watch.events import Function
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
@@ -55,6 +55,8 @@ class _Words:
         self._names = Names(built.function for built in (*profile.builds, *profile.unfinished))
         self._templates: Mapping[Kind, Callable[[Finding], str]] = {
             "unfinished": self._unfinished,
+            "uncalled": self._uncalled,
+            "ahead": self._ahead,
             "again": self._again,
             "first": self._first,
             "firsts": self._firsts,
@@ -78,6 +80,18 @@ class _Words:
         where = f"in its {finding.stage}" if finding.stage else "while it is called"
         return f"{self._names.of(finding.function)} never ended: the log stops {where}"
 
+    def _uncalled(self, finding: Finding) -> str:
+        name = self._names.of(finding.function)
+        return f"{name} was {_times(finding)} ahead of time, and never called"
+
+    def _ahead(self, finding: Finding) -> str:
+        names = list(dict.fromkeys(map(self._names.of, finding.functions)))
+        programs = f"{counted(finding.count, 'program')} ({_some(names)})"
+        saves = seconds_text(finding.stage_s)
+        return (
+            f"{programs} compiled ahead of time one after another: in threads at most {saves} less"
+        )
+
     def _again(self, finding: Finding) -> str:
         cause, built = finding.cause, finding.built
         assert cause is not None
@@ -99,7 +113,11 @@ class _Words:
         if finding.cause is not None and finding.cause.kind == "ahead of time":
             how = counted(finding.count, "build") + " ahead of time"
         name = self._names.of(finding.function)
-        return f"{how} of {name}: {seconds_text(finding.stage_s)} of it is {finding.stage}"
+        text = f"{how} of {name}: {seconds_text(finding.stage_s)} of it is {finding.stage}"
+        if finding.kernel is None:
+            return text
+        one, seconds = finding.kernel, seconds_text(finding.kernel.ns / 1e9)
+        return f"{text}, {seconds} of that `{one.function}` ({line_text(one.file, one.line)})"
 
     def _firsts(self, finding: Finding) -> str:
         names = list(dict.fromkeys(map(self._names.of, finding.functions)))
@@ -124,7 +142,7 @@ class _Words:
     def _loop(self, finding: Finding) -> str:
         assert finding.built is not None
         folder = finding.built.process.started.cwd
-        given = list(dict.fromkeys(_given(finding.function.through, folder)))
+        given = list(dict.fromkeys(_given(finding.function, folder)))
         of = f" of {some(given, 1)}" if given else ""
         done: str = finding.reached
         times = f" {times_text(finding.count)}" * (finding.count > 1)
@@ -135,7 +153,8 @@ class _Words:
 
 
 def _by(finding: Finding) -> str:
-    return f" by {finding.caller}" if finding.caller else ""
+    within = f" ({finding.within})" if finding.within else ""
+    return f" by {finding.caller}{within}" if finding.caller else ""
 
 
 def _some(names: Sequence[str]) -> str:
@@ -162,10 +181,8 @@ def _place(finding: Finding) -> str:
     return f"{sites[0]} and {len(sites) - 1} more" if len(sites) > 1 else sites[0]
 
 
-def _given(through: str, folder: str) -> Iterator[str]:
-    """Yield the functions that a loop was given; JAX's own mean nothing to a reader."""
-    for given in through.split(", "):
-        name, _, place = given.partition(" at ")
-        file, _, line = place.rpartition(":")
-        if file and not re.search(r"[/\\]jax[/\\]_src[/\\]", file):
-            yield f"`{name}` ({line_text(file, int(line) if line.isdigit() else 0, folder)})"
+def _given(function: Function, folder: str) -> Iterator[str]:
+    """Yield the functions that a loop was given."""
+    for one in function.around:
+        if one.file:
+            yield f"`{one.name}` ({line_text(one.file, one.line, folder)})"

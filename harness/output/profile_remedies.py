@@ -185,6 +185,23 @@ TEXTS: Mapping[str, str] = {
     ),
     "numpy to library": "It does not use JAX: give it NumPy arrays, np.asarray(array).",
     "persistent cache": f"Let the persistent cache keep them for the next run {_STORE}.",
+    "jit tree map": (
+        "Jit the whole map, jax.jit(lambda tree: jax.tree.map({argument}, tree)), once: it is one "
+        "program for all arrays."
+    ),
+    "compile what is called": (
+        "Compile `{argument}` ahead of time only for what is called. (To fill the persistent "
+        "cache, to store programs or to analyse them nothing has to be called.)"
+    ),
+    "compile in threads": (
+        "Call `.compile()` in threads, e.g. ThreadPoolExecutor().map(lambda one: one.compile(), "
+        "lowered): XLA compiles without Python's lock; trace and lower hold it, but for kernels "
+        "that lower compiles."
+    ),
+    "kernels in lower": (
+        "Kernels are compiled while JAX lowers, which its persistent cache does not store: use the "
+        "cache of who compiles them, if it has one, and lower several programs in threads."
+    ),
     "look inside": "`harness compile {value} -- {place}` shows what takes so long in it.",
 }
 """By code. `{argument}`, `{value}`, `{library}` and `{place}` are those of the remedy."""
@@ -224,6 +241,8 @@ def remedy_text(remedy: Remedy | None, program: str = "PROGRAM") -> str:
         text += f" Beside {remedy.type}, {remedy.value} arrays make results {remedy.value}."
     if remedy.kind == "pad" and remedy.counts:
         text += " Padded to powers of two, these {} shapes are {}.".format(*remedy.counts)
+    if remedy.second and remedy.kind != "jit library call":
+        text += f" {TEXTS[remedy.second]}"
     return text
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 from harness.output.profile_causes import sentence
 from harness.output.profile_remedies import remedy_text
 from harness.profiles.figures import groups
-from harness.profiles.names import shortened, transformed
+from harness.profiles.names import around_text, shortened, transformed
 from harness.profiles.tables import frames
 from harness.profiles.tables.builds import places, type_of
 from harness.records.units import seconds_text
@@ -132,11 +132,12 @@ _BETWEEN = 2
 
 
 def listed(
-    frame: pd.DataFrame, table: str, most: int | None, width: int = 200
+    profile: Recorded, frame: pd.DataFrame, table: str, most: int | None, width: int = 200
 ) -> tuple[pd.DataFrame, str]:
     """Return a frame of text with the main columns that fit, and a line on what is left out.
 
     Args:
+        profile: what the frame is of.
         frame: one of the tables.
         table: its name.
         most: rows that are shown; None for all.
@@ -147,7 +148,9 @@ def listed(
     if table == "time":
         frame = _times(frame)
     if "function" in frame and "through" in frame:
-        names = map(transformed, frame["function"], frame["through"])
+        functions = [one for process in profile.processes for one in process.functions.values()]
+        around = {around_text(one.around): one.around for one in functions}
+        names = map(transformed, frame["function"], map(around.__getitem__, frame["through"]))
         frame = frame.assign(function=[*map(add, names, places(frame))])
     shown = frame if most is None else frame.head(most)
     # A column of nothing but zeros or empty texts says nothing.

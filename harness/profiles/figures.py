@@ -40,9 +40,9 @@ class BuildGroup:
         return self.builds[0].function
 
 
-def function_key(function: Function) -> tuple[str, str, int, str]:
+def function_key(function: Function) -> tuple[object, ...]:
     """Return what tells functions apart, in whatever process: name, place, and what is around."""
-    return function.name, function.file, function.line, function.through
+    return function.name, function.file, function.line, function.around
 
 
 def groups(profile: Recorded, builds: Iterable[Built]) -> list[BuildGroup]:

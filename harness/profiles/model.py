@@ -20,6 +20,9 @@ _Line = TypeVar("_Line", bound=events.Line)
 UNKNOWN = events.Function(0, "?", "?", "", 0, "program")
 _NO_STACK = events.Stack(0, ())
 
+CALLS_SCHEMA = 4
+"""From this format on it is recorded what is called of what was compiled ahead of time."""
+
 
 def _by_number(kind: type[_Line]) -> functools.cached_property[dict[int, _Line]]:
     """Return a property of a process: its lines of a kind, by their number."""
@@ -83,6 +86,15 @@ class Process:
     def builds(self) -> tuple[Built, ...]:
         """The builds that ended, in that order."""
         return tuple(map(self._built, self.of(events.Build)))
+
+    @functools.cached_property
+    def uncalled(self) -> frozenset[int]:
+        """The builds ahead of time that made what was never called, as far as that is known."""
+        if self.ended is None or self.started.schema < CALLS_SCHEMA:
+            return frozenset()
+        called = {line.build for line in self.of(events.Called)}
+        ahead = (one for one in self.of(events.Build) if one.kind == "compile" and not one.error)
+        return frozenset(one.id for one in ahead) - called
 
     @functools.cached_property
     def works(self) -> dict[tuple[float, ...], int]:

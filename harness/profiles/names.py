@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from harness.watch.events import Function
+from harness.watch.events import Around, Function
 
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""
@@ -34,7 +34,7 @@ FILTER_JIT = "equinox.filter_jit"
 
 def wrappers(function: Function) -> tuple[str, ...]:
     """Return what is between a function and `jax.jit`, the outermost first."""
-    return tuple(function.through.split(", "))
+    return tuple(one.name for one in function.around)
 
 
 def package_of(file: str) -> str:
@@ -62,14 +62,21 @@ def line_text(file: str, line: int, folder: str = "") -> str:
     return f"{shown}:{line}" if line else shown
 
 
-def transformed(name: str, through: str) -> str:
-    """Return a name with what `Function.through` says: `grad(loss)`, `scan of step (fit.py:7)`."""
-    if given := re.findall(r"(\S+) at ([^,]+)", through):
-        name += f" of {', '.join(f'{one} ({os.path.basename(place)})' for one, place in given)}"
-    for wrapper in reversed(through.split(", ")):
-        if wrapper in _TRANSFORMATIONS:
-            name = f"{_TRANSFORMATIONS[wrapper]}({name})"
+def transformed(name: str, around: Sequence[Around]) -> str:
+    """Return a name with what is around it: `grad(loss)`, `scan of step (fit.py:7)`."""
+    if given := [one for one in around if one.file]:
+        places = (f"{one.name} ({os.path.basename(one.file)}:{one.line})" for one in given)
+        name += f" of {', '.join(places)}"
+    for wrapper in reversed(around):
+        if wrapper.name in _TRANSFORMATIONS:
+            name = f"{_TRANSFORMATIONS[wrapper.name]}({name})"
     return name
+
+
+def around_text(around: Iterable[Around]) -> str:
+    """Return what is around a function as one text: `grad_f, partial`, `step at fit.py:7`."""
+    texts = (f"{one.name} at {one.file}:{one.line}" if one.file else one.name for one in around)
+    return ", ".join(texts)
 
 
 class Names:
@@ -83,7 +90,7 @@ class Names:
 
     def of(self, function: Function) -> str:
         """Return a function as it stands in a text: `grad(loss)`, `<lambda>` (train.py:52)."""
-        text = f"`{transformed(function.name, function.through)}`"
+        text = f"`{transformed(function.name, function.around)}`"
         if function.origin == "library" and (package := package_of(function.file)):
             text = f"{package}'s {text}"
         return text + self.place(function)

@@ -169,7 +169,7 @@ def _counted(profile: Recorded, remedy: AppliedRemedy) -> tuple[int, float]:
     return len(builds), seconds_of(builds)
 
 
-def _of_function(profile: Recorded, key: tuple[str, str, int, str]) -> list[Built]:
+def _of_function(profile: Recorded, key: tuple[object, ...]) -> list[Built]:
     return [built for built in profile.builds if function_key(built.function) == key]
 
 

@@ -12,6 +12,7 @@ import functools
 import itertools
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import FrameType
@@ -43,6 +44,9 @@ class _Receiver(Protocol):
     def built(self, build: JaxVisit) -> None:
         """Take a build that is over and described."""
 
+    def called(self, number: int) -> None:
+        """Take that what a build compiled ahead of time is called for the first time."""
+
     def visited(self, visit: JaxVisit) -> None:
         """Take a pass through the slow path in which nothing was built."""
 
@@ -66,6 +70,8 @@ class Threads(Replacements):
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
+        self._uncalled: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        """What was compiled ahead of time and not called so far, with the number of its build."""
 
     def current(self) -> JaxVisit | None:
         """Return the innermost visit that is going on in this thread."""
@@ -120,6 +126,11 @@ class Threads(Replacements):
             return
         self._place(visit, outer)
 
+    def _called(self, executable: Any) -> None:
+        number = self._uncalled.pop(executable, 0)
+        if number:
+            self.receiver.called(number)
+
     def _fold(self, visit: JaxVisit, outer: JaxVisit) -> None:
         if visit.traced or visit.nested:
             outer.nested += visit.traced + visit.nested
@@ -147,6 +158,8 @@ class Threads(Replacements):
         begin = clock()
         build.parent = parent
         build.id = build.id or next(self._ids)
+        if build.kind == "compile" and build.executable is not None:
+            self._uncalled[build.executable] = build.id
         self._muted.add(build.thread)
         try:
             self.describer.describe(build)
@@ -343,6 +356,14 @@ class Builds(Threads):
 
         return lower_jaxpr_to_module
 
+    def _first_call(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def create_cpp_call(executable: Any, *rest: Any) -> Any:
+            if not self.off():
+                self.guarded(self._called, executable)
+            return real(executable, *rest)
+
+        return create_cpp_call
+
     def _clear_all(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def clear_all_caches() -> Any:
             caller = sys._getframe(1)
@@ -400,6 +421,8 @@ class Builds(Threads):
             visit.stage = ""
         if not lower:
             visit.executable = made
+            if visit.kind == "call" and self._uncalled:
+                self.guarded(self._called, made)
         elif visit.kind == "lower":
             begin = clock()
             self.guarded(self.describer.link_lower, visit, made)

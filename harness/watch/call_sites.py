@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
-from harness.watch.events import Frame, Origin
-from harness.watch.jax_names import PMAP_FILE
+from harness.watch.events import Around, Frame, Origin
+from harness.watch.jax_names import KERNELS, PMAP_FILE
 
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
@@ -24,6 +25,7 @@ _LIBRARIES = tuple(
     }
 )
 _SITES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+_PACKAGE = re.compile(r"[/\\](site|dist)-packages[/\\](?!numpy[/\\])")
 
 
 @functools.cache
@@ -89,6 +91,26 @@ def places(frame: FrameType | None) -> Places:
     return Places(tuple(key), tuple(codes))
 
 
+def kernel_of(frame: FrameType | None, stage: str) -> CodeType | None:
+    """Return what JAX's lowering has called that is none of its own rules, the outermost function.
+
+    `stage` is the function of ours below which the lowering is.
+    """
+    found = None
+    while frame is not None:
+        code, file = frame.f_code, frame.f_code.co_filename
+        whose = origin_of(file)
+        if whose is None and code.co_name == stage:
+            return found
+        if whose == "jax":
+            own = not any(folder in file for folder in KERNELS)
+        else:  # Python's own modules and NumPy work for whoever calls them
+            own = whose != "program" and not _PACKAGE.search(file)
+        found = found if own else code
+        frame = frame.f_back
+    return None
+
+
 JITTED_AT = "_harness_jitted_at"
 """An attribute of what `jax.jit` returned: the file and line of that call."""
 
@@ -151,7 +173,7 @@ def is_jitted_by_jax(function: Any) -> bool:
                 return True
     except Exception:  # see code_of; or it was made within a function, and stands under no name
         pass
-    return not through(function)
+    return not around(function)
 
 
 def given_to_pmap(function: Any) -> Any:
@@ -186,18 +208,18 @@ def column_of(code: CodeType) -> int:
     return next(columns, 0)
 
 
-def through(function: Any) -> str:
+def around(function: Any) -> tuple[Around, ...]:
     """Return what stands between a jitted function and its code, the outermost first.
 
-    Names of wrappers (`grad_f`), `partial`, `method`; for an operation of JAX's that runs by
-    itself, the functions that it was given (the body of a loop), JAX's own left out.
+    For an operation of JAX's that runs by itself, the functions that it was given (the body of a
+    loop), JAX's own left out.
     """
     try:
         if getattr(function, "_apply_primitive", False):
-            return ", ".join(_given(function))
-        return ", ".join(name for name, _ in _wrappers(function))
+            return tuple(_given(function))
+        return tuple(Around(name) for name, _ in _wrappers(function))
     except Exception:  # see code_of
-        return ""
+        return ()
 
 
 def _wrappers(function: Any) -> Iterator[tuple[str, Any]]:
@@ -226,14 +248,22 @@ def _wrapper_name(function: Any) -> str:
     return code.co_name if code is not None else type(function).__name__
 
 
-def _given(function: Any) -> Iterator[str]:
+def _given(function: Any) -> Iterator[Around]:
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     for value in dict(cells)["params"].cell_contents.values():
         for one in value if isinstance(value, tuple) else (value,):
             debug = getattr(one, "debug_info", None) or getattr(one, "_debug_info", None)
-            source = str(debug.func_src_info) if debug is not None else ""
-            if source and origin_of(source.rpartition(" at ")[2]) != "jax":
-                yield source
+            name, file, line = source_of(debug)
+            if name and origin_of(file) != "jax":
+                yield Around(name, file, line)
+
+
+def source_of(debug: Any) -> tuple[str, str, int]:
+    """Return the function, file and line that JAX's debug information names; empty without."""
+    source = str(getattr(debug, "func_src_info", "") or "")
+    name, _, where = source.rpartition(" at ")
+    file, _, line = where.rpartition(":")
+    return (name, file, int(line)) if name and line.isdigit() else ("", "", 0)
 
 
 def name_of(function: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from harness.watch import call_sites, signatures, statics
 from harness.watch.cache_keys import SettingsReader
 from harness.watch.call_sites import origin_of
-from harness.watch.events import Dynamic, Leaf, Origin, Program, Static
+from harness.watch.events import Around, Dynamic, Leaf, Origin, Program, Static
 from harness.watch.statics import Numbers
 from harness.watch.visits import JaxVisit
 
@@ -38,8 +38,8 @@ class FunctionKey(NamedTuple):
     line: int
     origin: Origin = "jax"
     """Whose it is: who jitted it, where that is a function of JAX's."""
-    through: str = ""
     column: int = 0
+    around: tuple[Around, ...] = ()
 
 
 NO_FUNCTION = FunctionKey("", "", "", 0)
@@ -158,7 +158,7 @@ class Describer:
         elif visit.link is not None:
             return visit.link.function  # type: ignore[no-any-return]
         else:
-            key = (str(getattr(visit.debug, "func_src_info", "") or ""), visit.name)
+            key = (*call_sites.source_of(visit.debug), visit.name)
         known = self._functions.get(key)
         if known is None:
             if len(self._functions) > _MOST_KEPT:
@@ -177,21 +177,18 @@ class Describer:
             return FunctionKey(name or "?", name or "?", "", 0)
         place = (code.co_filename, code.co_firstlineno)
         self._qualnames[place] = code.co_qualname
-        through = "equinox.filter_jit" if call else call_sites.through(visit.function)
+        around = (Around("equinox.filter_jit"),) if call else call_sites.around(visit.function)
         column = call_sites.column_of(code)
         origin = origin_of(code.co_filename) or "jax"
         if origin == "jax" and not call_sites.is_jitted_by_jax(visit.function):
             origin = "program"
-        return FunctionKey(name or code.co_name, code.co_qualname, *place, origin, through, column)
+        return FunctionKey(name or code.co_name, code.co_qualname, *place, origin, column, around)
 
-    def _from_text(self, source: str, name: str) -> FunctionKey:
-        short, _, where = source.rpartition(" at ")
-        file, _, line = where.rpartition(":")
-        if not short or not line.isdigit():
+    def _from_text(self, short: str, file: str, line: int, name: str) -> FunctionKey:
+        if not short:
             return FunctionKey(name or "?", name or "?", "", 0)
-        qualname = self._qualnames.get((file, int(line)), short)
-        origin = origin_of(file) or "jax"
-        return FunctionKey(name or short, qualname, file, int(line), origin)
+        qualname = self._qualnames.get((file, line), short)
+        return FunctionKey(name or short, qualname, file, line, origin_of(file) or "jax")
 
     def _arguments(self, visit: JaxVisit) -> _Arguments:
         if visit.kind == "lower" and visit.link is not None:

@@ -16,8 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar, dataclass_transform
 
-SCHEMA = 3
-"""From 2 on each line has a checksum; from 3 on arguments are data."""
+SCHEMA = 4
+"""From 2 on each line has a checksum; from 3 on arguments are data; from 4 on calls of what was
+compiled ahead of time are recorded, and wrappers of functions are data."""
 
 Kind = Literal["call", "trace", "lower", "compile"]
 """How JAX was entered: a jitted function was called, or `.trace()`, `.lower()`, `.compile()`."""
@@ -90,6 +91,16 @@ class Backend(Line):
     devices: tuple[str, ...]
 
 
+class Around(NamedTuple):
+    """A wrapper of a function, or a function that an operation of JAX's was given."""
+
+    name: str
+    """`grad_f`, `partial`, `method`, `equinox.filter_jit`; the function's own."""
+    file: str = ""
+    """Of a function that was given."""
+    line: int = 0
+
+
 @struct
 class Function(Line):
     """A function that was jitted, by its place in the source: the same one for every object."""
@@ -101,10 +112,10 @@ class Function(Line):
     file: str
     line: int
     origin: Origin
-    through: str = ""
-    """What stands between it and `jax.jit`, the outermost first: `grad_f`, `partial`, `method`."""
     column: int = 0
     """Where its code begins in the line, which tells two lambdas of one line apart."""
+    around: tuple[Around, ...] = ()
+    """What stands between it and `jax.jit`, the outermost first."""
 
 
 class Frame(NamedTuple):
@@ -174,14 +185,15 @@ class Tree(NamedTuple):
     """A container in a tree of arguments, or an object of a class that JAX takes apart."""
 
     type: str
-    """`tuple`, `list`, `dict`, `None`; a class, with its module where that is not the program's,
-    and a number from the second class of that name on: `Box#2`."""
+    """`tuple`, `list`, `dict`, `None`; a class, with its module where that is not the program's."""
     children: tuple[Tree | None, ...] = ()
     """What JAX finds in it; None for an array."""
     names: tuple[str, ...] = ()
     """One for each child, where it has some: `'w'` of a dictionary, `rate` of an object."""
     fields: tuple[FixedField, ...] = ()
     """What is fixed in it."""
+    number: int = 1
+    """Which class of that name: a function that makes one makes another at each call."""
 
 
 class Dynamic(NamedTuple):
@@ -199,8 +211,6 @@ class Arguments(Line):
     """What a jitted function was called with."""
 
     id: int
-    tree: str
-    """As text, what `trees` has as data; a log of before has this alone."""
     leaves: tuple[Leaf, ...]
     statics: tuple[Static, ...]
     trees: tuple[Dynamic, ...] = ()
@@ -362,6 +372,16 @@ class Inner(NamedTuple):
     """How often JAX really traced it: 0 where only what it calls was."""
 
 
+class LoweringCall(NamedTuple):
+    """Code that JAX's lowering called and waited for: it compiles a kernel, say."""
+
+    file: str
+    line: int
+    """Of the function's definition."""
+    function: str
+    ns: int
+
+
 @struct
 class Program:
     """What was built, as far as it is known at no cost."""
@@ -410,6 +430,16 @@ class Build(Line):
     derived: int = 0
     """The number of the program that JAX made of the function's trace (by differentiation, or
     batching) and ran in its place; 0 where it ran the trace itself."""
+    kernels: tuple[LoweringCall, ...] = ()
+    """What is not JAX's own in its lowering, as far as it was sampled."""
+
+
+@struct
+class Called(Line):
+    """A program that was compiled ahead of time was called for the first time."""
+
+    build: int
+    """The build that compiled it."""
 
 
 @struct
@@ -479,6 +509,7 @@ AnyLine = (
     | Backend
     | ReferredTo
     | Build
+    | Called
     | Request
     | Visits
     | Running

@@ -51,6 +51,8 @@ BUILDS = {
     "compile": Name("interpreters.pxla", "MeshComputation.compile"),
     "traced": Name("interpreters.partial_eval", "test_event"),
     "lowered": Name("interpreters.mlir", "lower_jaxpr_to_module"),
+    # What was compiled ahead of time asks for it at its first call.
+    "first_call": Name("interpreters.pxla", "MeshExecutable.create_cpp_call"),
     "clear_all": Name("util", "clear_all_caches"),
     # `jax.jit` sets `clear_cache` of its C++ type to `jit_evict_fn` again at every call.
     "evict": Name("pjit", "jit_evict_fn"),
@@ -140,6 +142,9 @@ ASSOCIATIVE_LEVEL = "associative_scan.<locals>._scan"
 
 SOLVERS = ("/jax/_src/scipy/", "/jax/experimental/", "/jax/scipy/")
 """Folders of JAX whose functions are given functions, and trace them as a library does."""
+
+KERNELS = ("/jax/_src/pallas/", "/jax/experimental/pallas/", "/jax/experimental/mosaic/")
+"""Folders of JAX whose rules of lowering compile kernels, or run passes over them."""
 
 OTHER_SETTINGS = (
     "jax_platforms",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SUFFIX = ".jsonl"
-SCHEMA = 3
+SCHEMA = 4
 """Of the lines; `harness.watch.events.SCHEMA` is the same."""
 
 MOST_WAITING = 1_000

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
 
-from harness.watch import call_sites, events, jax_names, structures
+from harness.watch import call_sites, events, jax_names
 from harness.watch.builds import Builds
 from harness.watch.call_sites import Places
 from harness.watch.compile_traces import CompileTraces
@@ -217,9 +217,17 @@ class Recorder:
                 build.parent,
                 build.nested,
                 found.derived,
+                tuple(
+                    events.LoweringCall(code.co_filename, code.co_firstlineno, code.co_qualname, ns)
+                    for code, ns in (build.kernels or {}).items()
+                ),
             )
             self.write(line)
             self.own_ns += build.own_ns + clock() - begin
+
+    def called(self, number: int) -> None:
+        """Write down that what a build compiled ahead of time is called for the first time."""
+        self.write(events.Called(number))
 
     def visited(self, visit: JaxVisit) -> None:
         """Count a visit to the slow path in which nothing was built."""
@@ -291,8 +299,7 @@ class Recorder:
         # By hash, of 64 bits: a program may call with more arguments than it is wise to keep.
         def line(number: int) -> events.Arguments:
             trees, leaves, statics = what
-            text = structures.text_of(trees)
-            return events.Arguments(number, text, leaves, statics, trees)
+            return events.Arguments(number, leaves, statics, trees)
 
         return self._number("arguments", hash(what), line)
 

@@ -32,6 +32,9 @@ SHARE = 0.005
 
 SLOWEST_NS = 1_000_000_000
 
+STAGE = "_stage"
+"""The method of `Builds` that lowers."""
+
 clock = time.perf_counter_ns
 
 
@@ -74,6 +77,7 @@ class Sampler:
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
         self._counts: Counter[tuple[int, Places, Origin]] = Counter()
+        self._looked_ns = clock()
         self._told: dict[int, int] = {}
         """Thread to when its build was last said to be going on."""
 
@@ -119,11 +123,15 @@ class Sampler:
 
     def _look(self) -> None:
         now = clock()
-        building = self.building
+        building, before, self._looked_ns = self.building, self._looked_ns, now
         for thread, frame in sys._current_frames().items():
             build = building.get(thread)
             if build is not None:
                 self._still_building(build, now)
+                if build.stage == "lower" and (code := call_sites.kernel_of(frame, STAGE)):
+                    build.kernels = build.kernels or {}
+                    took = now - max(before, build.stage_begin_ns)
+                    build.kernels[code] = build.kernels.get(code, 0) + took
             elif thread != threading.get_ident():
                 self._counts[thread, call_sites.places(frame), innermost(frame)] += 1
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.watch import jax_names
 from harness.watch.call_sites import JITTED_AT, code_of, origin_of
-from harness.watch.events import LONGEST_VALUE, Dynamic, FixedField, Tree
+from harness.watch.events import LONGEST_VALUE, FixedField, Tree
 
 _PLAIN_NODES = {tuple: "tuple", list: "list", type(None): "None"}
 
@@ -75,18 +75,14 @@ def type_label(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _numbered(kind: type) -> str:
-    """Return a type's name, with a number from the second type of that name on: `Box#2`.
-
-    As of a class that a function makes, or a cell of a notebook that is run again.
-    """
-    label = type_label(kind)
+def _number(kind: type, label: str) -> int:
+    """Return which type of its name it is: a function, or a cell of a notebook, makes several."""
     known = _kinds.setdefault(label, [])
     number = next((n for n, one in enumerate(known, 1) if one() is kind), 0)
     if not number:
         known.append(weakref.ref(kind))
         number = len(known)
-    return f"{label}#{number}" if number > 1 else label
+    return number
 
 
 def has_fields(kind: Any) -> bool:
@@ -119,16 +115,17 @@ class _Text:
             return Tree(_PLAIN_NODES[kind], children)
         if kind is dict:
             return Tree("dict", children, self._keys(fixed))
-        label = _numbered(kind)
+        label = type_label(kind)
+        number = _number(kind, label)
         if fixed is None and _is_named_tuple(kind):
-            return Tree(label, children, kind._fields)
+            return Tree(label, children, kind._fields, number=number)
         if kind is collections.OrderedDict:
             return Tree(label, children, self._keys(fixed))
         if kind is collections.defaultdict:
             factory, keys = fixed
             fields = FixedField("default_factory", self.value(factory, DEEPEST))
             return Tree(label, children, self._keys(keys), (fields,))
-        return Tree(label, children, *self._named(kind, len(children), fixed))
+        return Tree(label, children, *self._named(kind, len(children), fixed), number)
 
     def _keys(self, keys: Iterable[Any]) -> tuple[str, ...]:
         return tuple([self.value(key, DEEPEST) for key in keys])
@@ -151,23 +148,25 @@ class _Text:
         else:
             names = _names(kind, children, 1)[0]
             pairs = [(next(iter(_names(kind, children, 1)[1]), ""), fixed)]
-        fields = [one for name, value in pairs for one in self._fields(kind, name, value, 0)]
+        fields = [one for name, value in pairs for one in self._fields(kind, name, name, value, 0)]
         return names, tuple(fields)
 
-    def _fields(self, kind: type, name: str, value: Any, level: int) -> Iterator[FixedField]:
+    def _fields(
+        self, kind: type, path: str, name: str, value: Any, level: int
+    ) -> Iterator[FixedField]:
         """Yield a fixed field of a class: field by field, where it is equal if these are."""
-        if not is_shown(kind, name.rpartition(".")[2]):
-            yield FixedField(name, NOT_SHOWN)
+        if not is_shown(kind, name):
+            yield FixedField(path, NOT_SHOWN)
             return
-        inside = compared_fields(value) if name and level < DEEPEST_FIELDS else ()
+        inside = compared_fields(value) if path and level < DEEPEST_FIELDS else ()
         if not inside or self.left < len(inside):
-            yield FixedField(name, self.value(value, DEEPEST))
+            yield FixedField(path, self.value(value, DEEPEST))
             return
         self.left -= 1
-        yield FixedField(name, f"<{type_label(type(value))}>")
+        yield FixedField(path, f"<{type_label(type(value))}>")
         for one in inside:
-            path = f"{name}.{one}"
-            yield from self._fields(type(value), path, getattr(value, one), level + 1)
+            below = type(value), f"{path}.{one}", one, getattr(value, one)
+            yield from self._fields(*below, level + 1)
 
     def value(self, value: Any, level: int) -> str:
         kind: Any = type(value)
@@ -359,39 +358,3 @@ def _read_by(kind: Any) -> tuple[str, ...]:
         for before, after in pairs
         if before.opname.startswith("LOAD_FAST") and after.opname == "LOAD_ATTR"
     )
-
-
-# --- as text --------------------------------------------------------------------------------------
-
-
-def text_of(arguments: Iterable[Dynamic]) -> str:
-    """Return dynamic arguments as a log of before has them: `x, params: {'w': *}, scale=`."""
-    found = []
-    for name, tree, keyword in arguments:
-        label = f"{name}=" if keyword else name
-        found.append(label if tree is None else f"{label}: {_node_text(tree)}")
-    return ", ".join(found)
-
-
-def _node_text(node: Tree | None) -> str:
-    if node is None:
-        return "*"
-    children = [*map(_node_text, node.children)]
-    inside = ", ".join(children)
-    match node.type:
-        case "None":
-            return "None"
-        case "tuple":
-            return _tuple_text(children)
-        case "list":
-            return f"[{inside}]"
-        case "dict":
-            pairs = zip(node.names, children, strict=True)
-            return "{" + ", ".join(f"{key}: {child}" for key, child in pairs) + "}"
-        case "collections.OrderedDict" | "collections.defaultdict":
-            keys = _tuple_text([*node.names])
-            factory = "".join(f"({field.value}, " for field in node.fields)
-            return f"CustomNode({node.type}[{factory}{keys}{')' * bool(factory)}], [{inside}])"
-    fields = [f"{name}={value}" if name else value for name, value in node.fields]
-    fixed = _tuple_text(fields) if len(fields) != 1 or node.fields[0].name else fields[0]
-    return f"CustomNode({node.type}[{fixed if fields else None}], [{inside}])"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import CodeType
 from typing import Any
 
 from harness.watch.call_sites import Places
@@ -58,6 +59,8 @@ class JaxVisit:
     spans: tuple[tuple[str, int, int, int], ...] = ()
     requests: tuple[Request, ...] = ()
     inner: tuple[tuple[Any, int, int, int], ...] = ()
+    kernels: dict[CodeType, int] | None = None
+    """Nanoseconds of what the lowering called that is not JAX's own."""
     held: tuple[JaxVisit, ...] = ()
     """Builds in this visit that wait for its number."""
     executable: Any = None

@@ -63,7 +63,7 @@ class Made:
         frame = events.Frame(f"{self.started.cwd}/train.py", called, "main", "program")
         function = self.function(name, **where)
         leaf = events.Leaf("x", f"float32[{shape}]")
-        arguments = self._numbered(events.Arguments, "x", (leaf,), ()) if shape else 0
+        arguments = self._numbered(events.Arguments, (leaf,), ()) if shape else 0
         traced = (self.function(one) for one in inner)
         asked = (events.Request(f"jit_{name}", logs.ns(ms), outcome),)
         build = logs.build(

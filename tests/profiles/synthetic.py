@@ -63,7 +63,7 @@ def lines(builds, at_ns, hostile=True):
     for number in range(1, 4):
         leaf = events.Leaf("x", f"float32[{number}]", kind="jax.Array")
         static = events.Static("steps", "int", str(number))
-        found.append(events.Arguments(number, "x", (leaf,), (static,)))
+        found.append(events.Arguments(number, (leaf,), (static,)))
     begin = at_ns + 10 * MS
     for number in range(1, builds + 1):
         outcome = ("written", "hit", "unwritten")[number % 3]

@@ -29,6 +29,10 @@ from tests.profiles.logs import (
 IMPORT = events.Import(ns(100), ns(600), MAIN, {"jax": "0.10.2"})
 
 
+TRAIN = "/project/train.py"
+GRAD = (events.Around("vmap_f"), events.Around("grad_f"))
+
+
 def text_of(profile, width=100):
     lines = profile.summary(width)
     assert len(lines) <= LINES
@@ -125,11 +129,11 @@ USER = events.Frame("/project/train.py", 44, "main", "program")
 
 def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     """10 small programs of a library's, 5 of the program's own, and 3 loops of the library's."""
-    body = "body at /project/train.py:7"
+    body = (events.Around("body", "/project/train.py", 7),)
     lines = [
         events.Stack(2, (USER, LIBRARY)),
         events.Stack(3, (USER, NUMPY)),
-        events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", body),
+        events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", 0, body),
     ]
     for n in range(1, 19):
         function, stack = (2, 2) if n <= 10 else (2, 3) if n <= 15 else (3, 2)
@@ -154,17 +158,17 @@ def test_small_programs_are_told_by_who_called_them_and_loops_apart(recorded):
     assert texts == [
         "10 small programs outside jit by numpyro: JAX's own `broadcast_in_dim`",
         "5 small programs outside jit: JAX's own `broadcast_in_dim`",
-        "JAX's `scan` of `body` (train.py:7) was compiled outside jit by numpyro 3 times: each "
-        "time with a new function object",
+        "JAX's `scan` of `body` (train.py:7) was compiled outside jit by numpyro "
+        "(numpyro/infer/util.py:5) 3 times: each time with a new function object",
     ]
     again = "100 ms building again, 1.7 s JAX's functions outside jit."
     assert again in text_of(profile), "two loops are the same program"
 
 
 def test_a_loop_is_told_by_the_first_function_that_it_was_given(recorded):
-    through = "cond at /project/train.py:7, body at /project/train.py:9"
+    around = [events.Around(*one) for one in (("cond", TRAIN, 7), ("body", TRAIN, 9))]
     file = "/x/site-packages/jax/loops.py"
-    loop = events.Function(3, "while", "f", file, 5, "jax", through)
+    loop = events.Function(3, "while", "f", file, 5, "jax", 0, tuple(around))
     (found,) = finding_texts(recorded(loop, *compiled(1, function=3)))
     assert found.text == "JAX's `while` of `cond` (train.py:7) and 1 more was compiled outside jit"
 
@@ -345,7 +349,7 @@ def test_a_loop_of_python_s_over_an_array_is_told_as_such(recorded):
 
 
 def test_findings_add_up_to_all_builds(recorded):
-    grad = events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "grad_f")
+    grad = events.Function(3, "loss", "loss", "/project/train.py", 10, "program", 0, GRAD[1:])
     lines = [grad, *compiled(8), build(9, 20_000, 20_500, ("compile", 20_000, 20_500), function=2)]
     for n in range(3):  # first builds of 1 ms each
         at = 30_000 + 10 * n
@@ -392,7 +396,7 @@ def test_of_structures_that_change_each_time_one_change_is_shown(recorded):
 def test_functions_are_named_so_that_they_can_be_told_apart(recorded):
     lambda_ = "<lambda>"
     lines = [
-        events.Function(3, "loss", "loss", "/project/train.py", 10, "program", "vmap_f, grad_f"),
+        events.Function(3, "loss", "loss", "/project/train.py", 10, "program", 0, GRAD),
         events.Function(4, lambda_, lambda_, "/project/train.py", 52, "program"),
         events.Function(5, "step", "step", "/x/site-packages/blackjax/base.py", 3, "library"),
         *(replace(one, function=one.id + 1) for one in compiled(4)[1:]),
@@ -437,7 +441,7 @@ def test_what_differs_alike_is_to_be_changed_alike(recorded):
 
 def test_random_keys_that_are_unpacked_are_no_array_to_loop_over(recorded):
     unstack = events.Function(3, "unstack", "unstack", "/x/site-packages/jax/lax.py", 5, "jax")
-    given = events.Arguments(9, "x", (events.Leaf("x", "key<fry>[2]"),), ())
+    given = events.Arguments(9, (events.Leaf("x", "key<fry>[2]"),), ())
     builds = [replace(one, arguments=9) for one in compiled(5, each=50, function=3)]
     (found,) = findings(recorded(unstack, given, *builds))
     assert found.remedy.kind == "numpy or one jit"
@@ -559,8 +563,8 @@ def test_threads_are_counted_and_added_up(recorded):
 
 def test_what_was_loaded_is_not_reported_as_compiled(recorded):
     """As of a loop of a library's outside jit, whose programs the persistent cache has."""
-    body = "body at /project/train.py:7"
-    scan = events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", body)
+    body = (events.Around("body", TRAIN, 7),)
+    scan = events.Function(3, "scan", "f", "/x/site-packages/jax/scan.py", 5, "jax", 0, body)
     hit = request("hit", 90, load=80)
     builds = compiled(8, function=3)
     builds = [replace(one, requests=(hit,) if n else one.requests) for n, one in enumerate(builds)]
@@ -604,7 +608,7 @@ def test_the_stages_of_a_program_ahead_of_time_are_one_build(stages):
         for size in (3, 5, 7):
             lowered = jax.jit(lambda_).lower(np.ones(size, np.float32))
             if "compile" in stages:
-                lowered.compile()
+                lowered.compile()(np.ones(size, np.float32))
     texts = [one.text for one in finding_texts(profile)]
     done = "compiled" if "compile" in stages else "lowered"
     again = f"`lambda_` was {done} 2 times more: `x` had 3 shapes"

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from harness.profiles.causes.pytree import tree_text
 from harness.watch.statics import filtered_call
 from tests.watch.recorded import builds
 
@@ -92,8 +93,10 @@ def test_a_call_is_given_in_the_words_of_its_author(call, name, tree, paths, sta
     jax.clear_caches()
     built = next(one for one in builds(call) if one.function.qualname.rpartition(".")[2] == name)
     assert (built.function.file, built.function.origin) == (__file__, "program")
-    found = re.sub(r"CustomNode\([\w.]*\bModel\[.*\]\)", "Model[...]", built.arguments.tree)
-    assert found == tree
+    labels = [f"{one.name}{'=' * one.keyword}" for one in built.arguments.trees]
+    trees = [one.tree and f": {tree_text(one.tree)}" for one in built.arguments.trees]
+    found = ", ".join(map("".join, zip(labels, (one or "" for one in trees), strict=True)))
+    assert re.sub(r"[\w.]*\bModel\(.*?\)", "Model[...]", found) == tree
     assert [leaf.path for leaf in built.arguments.leaves] == paths
     assert {static.name: static.value for static in built.arguments.statics} == statics
 

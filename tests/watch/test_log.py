@@ -176,7 +176,7 @@ def test_arguments_of_50_000_leaves_are_one_line(tmp_path):
     writer = opened(tmp_path)
     leaves = tuple(events.Leaf(f"p['{n}']", "float32[8]") for n in range(50_000))
     with ThreadPoolExecutor(3) as pool:
-        list(pool.map(lambda n: writer.write(events.Arguments(n, "*", leaves, ())), range(3)))
+        list(pool.map(lambda n: writer.write(events.Arguments(n, leaves, ())), range(3)))
     writer.close()
     found = only(tmp_path)
     assert [len(line.leaves) for line in found.lines[1:]] == [50_000] * 3

@@ -50,7 +50,7 @@ def fill(folder: Path, builds: int) -> None:
             for leaf in range(4)
         )
         statics = (events.Static("steps", "int", str(number)),)
-        writer.write(events.Arguments(number, "params: {'w0': *}", leaves, statics))
+        writer.write(events.Arguments(number, leaves, statics))
         begin = now + number * 20 * MS
         ends = [begin + after * MS for after in (0, 2, 5, 15)]
         key = f"jit_step-{hashlib.sha256(b'%d' % number).hexdigest()}"

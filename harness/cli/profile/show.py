@@ -81,7 +81,7 @@ def show(
     document = {"schema": 1, "table": str(table), "rows": made.to_dict("records")}
     here = output.path is None and output.format is Format.table
     rows, note = listed(
-        made, table, ROWS if here and not every else None, console.width if here else WIDTH
+        profile, made, table, ROWS if here and not every else None, console.width if here else WIDTH
     )
     output.show(_rows(rows, table, note), made, document)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import linecache
 import re
 from collections import Counter
@@ -14,6 +15,9 @@ from harness.profiles.causes.cause import ToJit
 from harness.profiles.model import Built
 from harness.profiles.names import line_text, package_of
 from harness.watch.events import Frame
+
+_MAP = re.compile(r"\btree(\.|_util\.tree_|_)map(_with_path)?\(")
+"""A call of `jax.tree.map`."""
 
 _PASSING = ("numpy",)
 """Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""
@@ -48,6 +52,13 @@ def caller_of(built: Built) -> str:
         if name and name not in _PASSING:
             return name
     return ""
+
+
+def library_line(built: Built, library: str) -> str:
+    """Return the library's own line that called JAX."""
+    frames = (frame for frame in reversed(built.frames) if package_of(frame.file) == library)
+    frame = next(frames, None)
+    return line_text(frame.file, frame.line) if frame else ""
 
 
 def imports_jax(built: Built) -> bool:
@@ -119,6 +130,22 @@ class Enclosing:
                 file = PurePath(frame.file).name if name in self._names else ""
                 return ToJit(name, file, nested=around in makers)
         return None
+
+    def mapped(self, builds: Sequence[Built]) -> ToJit | None:
+        """Return the function that `jax.tree.map` calls on each array, if it builds most of these.
+
+        Jitted by itself it is built for each shape; the whole map is one program.
+        """
+        took: Counter[ToJit] = Counter()
+        for built in builds:
+            frames = [frame for frame in built.frames if frame.origin == "program"]
+            for inner, outer in itertools.pairwise(reversed(frames)):
+                if _MAP.search(linecache.getline(outer.file, outer.line)):
+                    took[ToJit(inner.function.rpartition(".")[2])] += built.build_ns
+                    break
+        most = max(took, key=took.__getitem__, default=None)
+        half = sum(built.build_ns for built in builds) / 2
+        return most if most and took[most] > half else None
 
     def of_most(self, builds: Iterable[Built]) -> tuple[int, tuple[ToJit, ...]]:
         """Return the few functions that take most of these builds' time, the slowest first.

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from harness.profiles.answer.enclosing import Enclosing, caller_of, imports_jax, is_import
+from harness.profiles.answer.enclosing import (
+    Enclosing,
+    caller_of,
+    imports_jax,
+    is_import,
+    library_line,
+)
 from harness.profiles.causes.arrays import of_one_axis, padded_counts
 from harness.profiles.causes.cause import Cause, Remedy, Shape
 from harness.profiles.causes.kinds import BLAMELESS, KINDS
@@ -20,13 +26,16 @@ from harness.profiles.model import Built, count_of, seconds_of
 from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
 from harness.watch import jax_names
-from harness.watch.events import Frame, Function
+from harness.watch.events import Around, Frame, Function, LoweringCall
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
 
 _SLOW = 0.1
 """Share of all that was built from which a first build is a finding by itself."""
+
+_LEAST_S = 0.05
+"""Seconds that building in threads has to save."""
 
 _LARGE_S = 0.1
 """Seconds from which a program outside jit is no small one."""
@@ -46,10 +55,23 @@ _MASK = re.compile(r"\w\[[^\]\[]*(<|>|[=!]=|\bmask\w*)[^\]]*\]")
 _MANY = 3
 """Programs for other shapes of one operation at one call, from which its shapes are counted."""
 
-Kind = Literal["unfinished", "again", "first", "firsts", "shard_map", "large", "small", "loop"]
+Kind = Literal[
+    "unfinished",
+    "uncalled",
+    "ahead",
+    "again",
+    "first",
+    "firsts",
+    "shard_map",
+    "large",
+    "small",
+    "loop",
+]
 """What a finding is about.
 
 - `unfinished`: a build that never ended; `first`: first builds of a function, `firsts`: of several.
+- `uncalled`: programs of a function that were compiled ahead of time and never called; `ahead`:
+  programs that one thread compiled ahead of time, one after another.
 - `again`: builds of a function that had been built, for one kind of cause.
 - `large`, `small`, `loop`: programs of JAX's own functions outside jit: one, small ones by who
   called them, loops and branches with functions in them. `shard_map`: of one that runs eagerly.
@@ -88,10 +110,15 @@ class Finding:
     stage: str = ""
     """Of a first build: the stage that took most; of an unfinished one: where it was."""
     stage_s: float = 0.0
+    """Of that stage; of programs ahead of time: what threads save at most."""
+    kernel: LoweringCall | None = None
+    """Of a first build that is mostly lowered: what is not JAX's own in that, and took most."""
     functions: tuple[Function, ...] = ()
     """What was built, the most frequent first."""
     caller: str = ""
     """The library that called JAX."""
+    within: str = ""
+    """The line of that library that called JAX."""
     when: When = ""
     sizes: int = 0
     """Of small programs: for how many shapes one call was built at most, where half are of such."""
@@ -150,16 +177,28 @@ def _findings(profile: Recorded) -> list[Finding]:
     slow_s = _SLOW * seconds_of(profile.builds)
     again: dict[tuple[object, ...], list[BuildGroup]] = {}
     small: list[BuildGroup] = []
-    for group in groups(profile, [built for built in profile.builds if not built.eager]):
+    ahead: list[BuildGroup] = []
+    own = [built for built in profile.builds if not built.eager]
+    unused = _uncalled(own)
+    made += map(_never_called, unused.values())
+    left_out = {id(built) for builds in unused.values() for built in builds}
+    for group in groups(profile, [built for built in own if id(built) not in left_out]):
         if group.cause.kind not in BLAMELESS:
             cause = group.cause
             apart = (cause.argument, cause.recreated) if KINDS[cause.kind].apart else ()
             key = (function_key(group.function), cause.kind, bool(cause.remedy), *apart)
             again.setdefault(key, []).append(group)
-        elif group.seconds >= slow_s:
-            made.append(_first(group))
+        elif all(built.line.kind != "call" for built in group.builds):
+            ahead.append(group)
         else:
             small.append(group)
+    builds = tuple(built for group in ahead for built in group.builds)
+    if threads_s(builds) >= max(slow_s, _LEAST_S):
+        made.append(_ahead(builds))
+    else:
+        small += ahead
+    made += (_first(group) for group in small if group.seconds >= slow_s)
+    small = [group for group in small if group.seconds < slow_s]
     made += map(_again, again.values())
     if len(small) == 1:
         made.append(_first(small[0]))
@@ -171,8 +210,61 @@ def _findings(profile: Recorded) -> list[Finding]:
     made += _outside_jit(profile, slow_s)
     made.sort(key=lambda finding: -finding.seconds)
     if made and made[0].kind == "first" and made[0].stage in ("trace", "lower", "compile"):
-        made[0] = replace(made[0], remedy=Remedy("look inside", value=made[0].function.name))
+        inside = Remedy("look inside", value=made[0].function.name)
+        made[0] = replace(made[0], remedy=made[0].remedy or inside)
     return made
+
+
+def _uncalled(builds: Iterable[Built]) -> dict[object, list[Built]]:
+    """Return, by function, the builds ahead of time of programs that were never called."""
+    programs: dict[object, list[Built]] = {}
+    for built in builds:
+        line = built.line
+        key = built.process, line.function, line.object, line.wrapper, line.arguments
+        programs.setdefault(key, []).append(built)
+    found: dict[object, list[Built]] = {}
+    for several in programs.values():
+        ends = [built for built in several if built.line.kind in ("compile", "call")]
+        if ends and all(built.line.id in built.process.uncalled for built in ends):
+            found.setdefault(function_key(several[0].function), []).extend(several)
+    return found
+
+
+def _never_called(builds: Sequence[Built]) -> Finding:
+    return Finding(
+        "uncalled",
+        **_done(builds),  # type: ignore[arg-type]
+        remedy=Remedy("compile what is called", builds[0].function.name),
+        sites=_sites(built for built in builds if built.line.kind == "compile"),
+        functions=(builds[0].function,),
+    )
+
+
+def threads_s(builds: Iterable[Built]) -> float:
+    """Return what is saved at most where what each thread built ahead of time is built in several.
+
+    XLA compiles without Python's lock, and so do kernels that are compiled while JAX lowers. Trace
+    and lower hold it.
+    """
+    took: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for built in builds:
+        line = built.line
+        if line.kind == "compile":
+            took[built.process.name, line.thread].append(built.build_ns)
+        elif line.kind == "lower" and line.kernels:
+            took[built.process.name, line.thread].append(sum(one.ns for one in line.kernels))
+    return sum(sum(each) - max(each) for each in took.values()) / 1e9
+
+
+def _ahead(builds: Sequence[Built]) -> Finding:
+    return Finding(
+        "ahead",
+        **{**_done(builds), "count": sum(built.line.kind == "compile" for built in builds)},  # type: ignore[arg-type]
+        stage_s=threads_s(builds),
+        remedy=Remedy("compile in threads"),
+        sites=_sites(built for built in builds if built.line.kind == "compile"),
+        functions=_functions(builds),
+    )
 
 
 def _unfinished(built: Built) -> Finding:
@@ -194,6 +286,8 @@ def _again(several: Sequence[BuildGroup]) -> Finding:
     remedy = slowest.cause.remedy
     if remedy and remedy.kind == "pad":
         remedy = remedy._replace(counts=padded_counts(slowest.shapes))
+    if remedy and threads_s(builds) >= max(seconds_of(builds) / 4, _LEAST_S):
+        remedy = remedy._replace(second="compile in threads")
     return Finding(
         "again",
         **_done(builds),  # type: ignore[arg-type]
@@ -210,6 +304,8 @@ def _again(several: Sequence[BuildGroup]) -> Finding:
 def _first(group: BuildGroup) -> Finding:
     stages = {stage: sum(built.stage_ns(stage) for built in group.builds) / 1e9 for stage in STAGES}
     stage, seconds = max(stages.items(), key=lambda item: item[1])
+    kernels = (one for built in group.builds for one in built.line.kernels if stage == "lower")
+    kernel = max(kernels, key=lambda one: one.ns, default=None)
     return Finding(
         "first",
         **_done(group.builds),  # type: ignore[arg-type]
@@ -217,6 +313,8 @@ def _first(group: BuildGroup) -> Finding:
         built=group.built,
         stage=stage,
         stage_s=seconds,
+        kernel=kernel,
+        remedy=Remedy("kernels in lower") if kernel and kernel.ns > 5e8 * seconds else None,
         sites=_sites(group.builds),
         functions=(group.function,),
     )
@@ -230,7 +328,7 @@ def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
     itself, or a library; and for what has another remedy.
     """
     small: dict[tuple[str, When], list[Built]] = {}
-    loops: dict[tuple[str, str, str], list[Built]] = {}
+    loops: dict[tuple[str, tuple[Around, ...], str], list[Built]] = {}
     enclosing = Enclosing(profile.builds)
     sharded = _shard_maps(profile.builds)
     yield from (_shard_map(call, builds) for call, builds in sharded.items())
@@ -239,11 +337,11 @@ def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
     for built in profile.builds:
         if not built.eager or id(built) in within:
             continue
-        caller, through = caller_of(built), built.function.through
+        caller, around = caller_of(built), built.function.around
         if caller and is_import(built):
             small.setdefault((caller, "imported"), []).append(built)
-        elif through:
-            loops.setdefault((caller, through, built.function.name), []).append(built)
+        elif around:
+            loops.setdefault((caller, around, built.function.name), []).append(built)
         elif is_iteration(built) and not caller:
             small.setdefault(("", "iteration"), []).append(built)
         elif built.line.parent:
@@ -302,7 +400,9 @@ def _small(
     if count < (1 if when == "iteration" else fewest):
         remedy = None
     sizes = _most_sizes(builds, profile)
-    if sizes and not caller and not when:  # jitted, it would be built for each size as well
+    if not caller and not when and remedy and (mapped := enclosing.mapped(builds)):
+        remedy, sizes = Remedy("jit tree map", mapped.name), 0
+    elif sizes and not caller and not when:  # jitted, it would be built for each size as well
         remedy = _of_results(builds)
     return Finding(
         "small",
@@ -417,6 +517,7 @@ def _loop(builds: Sequence[Built], caller: str, enclosing: Enclosing) -> Finding
         functions=(builds[0].function,),
         built=builds[0],
         caller=caller,
+        within=library_line(builds[0], caller) if caller else "",
         recreated=len(objects) == len(builds) > 1,
         remedy=remedy if len(builds) > 1 else None,
         sites=_sites(builds, enclosing.site_of if caller else None),

@@ -38,7 +38,7 @@ def shares(profile: Recorded) -> Counter[Share]:
 
 def _share(built: Built, profile: Recorded) -> Share:
     cause = profile.cause_of(built)
-    works = built.process.works if built.function.through and built.work else {}
+    works = built.process.works if built.function.around and built.work else {}
     is_again = works.get(built.work, built.line.id) != built.line.id  # another function object
     if built.eager and not is_again:
         return "outside jit"

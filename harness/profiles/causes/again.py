@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def first(built: Built) -> Cause:
     """Return the cause of a function's first build."""
     if built.eager:
-        jitted = built.function.through and not built.operation  # as one must
+        jitted = built.function.around and not built.operation  # as one must
         return Cause("first", remedy=None if jitted else eager_remedy(built))
     if not built.line.derived:
         return Cause("first")

@@ -116,8 +116,12 @@ REMEDIES = {
     "jit library call": RemedyKind("JH091"),
     "numpy to library": RemedyKind("JH092"),
     "persistent cache": RemedyKind("JH093"),
+    "jit tree map": RemedyKind("JH094"),
     # First builds.
     "look inside": RemedyKind("JH095", sure=False),
+    "compile what is called": RemedyKind("JH096"),
+    "compile in threads": RemedyKind("JH097", sure=False),
+    "kernels in lower": RemedyKind("JH098", sure=False),
 }
 """By code; `docs/remedies.md` has a row for each identifier."""
 

@@ -48,9 +48,9 @@ def eager_remedy(built: Built) -> Remedy | None:
         return Remedy("numpy to iterate")
     if library := running_library(built):
         return Remedy("persistent cache", library=library)
-    if built.function.through and built.operation:  # a loop with the user's functions
+    if built.function.around and built.operation:  # a loop with the user's functions
         return Remedy("jit around loop")
-    if built.function.through:
+    if built.function.around:
         return Remedy("jit outside loop")
     return Remedy("jit differentiated" if is_transformed(built) else "inside jit")
 

@@ -69,13 +69,10 @@ _Both = tuple[Tree | None, Tree | None]
 
 def trees(pair: Pair, both: tuple[Arguments, Arguments]) -> Iterator[Change]:
     """Look at the structures of the dynamic arguments."""
-    old, new = both
     one, other = ({argument.name: argument for argument in side.trees} for side in both)
     names = dict.fromkeys((*other, *one))
-    changes = [c for name in names for c in _of_argument(name, one.get(name), other.get(name))]
-    if not changes:  # the order of keywords and the like, or a log of before, which has no trees
-        yield Change("arguments", *around(old.tree, new.tree))
-    yield from changes
+    for name in names:
+        yield from _of_argument(name, one.get(name), other.get(name))
 
 
 def _of_argument(name: str, old: Dynamic | None, new: Dynamic | None) -> Iterator[Change]:
@@ -163,16 +160,16 @@ def _alike(old: Tree | None, new: Tree | None) -> bool:
     """Return whether two nodes are of one type with the same children, fixed fields aside."""
     if old is None or new is None:
         return old is new
-    same = old.type == new.type and old.names == new.names
+    same = (old.type, old.number, old.names) == (new.type, new.number, new.names)
     return same and len(old.children) == len(new.children)
 
 
 def _of_classes(name: str, pair: _Both, inside: bool) -> Change | None:
     """Return the change where an argument, or what it holds, has another class."""
     old, new = pair
-    if old is None or new is None or old.type == new.type:
+    if old is None or new is None or (old.type, old.number) == (new.type, new.number):
         return None
-    kinds = [_unnumbered(tree.type) for tree in (old, new)]
+    kinds = old.type, new.type
     one, other = map(_short, kinds)
     if set(kinds) <= set(_DICTIONARIES):
         same = sorted(old.names) == sorted(new.names)  # an OrderedDict has an order of its own
@@ -183,12 +180,8 @@ def _of_classes(name: str, pair: _Both, inside: bool) -> Change | None:
     return Change(name, one, other, form, type=other)
 
 
-def _unnumbered(kind: str) -> str:
-    return kind.partition("#")[0]
-
-
 def _short(kind: str) -> str:
-    return ".".join(_unnumbered(kind).replace("<locals>.", "").split(".")[-2:])
+    return ".".join(kind.replace("<locals>.", "").split(".")[-2:])
 
 
 def _of_fields(name: str, old: Tree, new: Tree, more: bool) -> Change | None:

@@ -47,6 +47,10 @@ def decide(builds: Iterable[Built]) -> dict[tuple[str, int], Cause]:
     }
 
 
+_Key = tuple[object, ...]
+"""What a function is known by within a process."""
+
+
 @dataclass
 class _Derivations:
     """How many programs JAX derived from each trace of a function."""
@@ -72,12 +76,12 @@ class _Deciding:
 
     process: Process
     _interning: Interning = field(default_factory=Interning)
-    _histories: dict[tuple[str, ...], History] = field(default_factory=dict)
+    _histories: dict[_Key, History] = field(default_factory=dict)
     _causes: dict[int, Cause] = field(default_factory=dict)
     _cleared: list[events.Cleared] = field(default_factory=list)
     _at: dict[str, list[int]] = field(default_factory=lambda: {letter: [] for letter in "TLC"})
     """When each stage was done, of any function: what fills a cache of JAX's."""
-    _derivations: dict[tuple[str, ...], _Derivations] = field(default_factory=dict)
+    _derivations: dict[_Key, _Derivations] = field(default_factory=dict)
     """By name and place."""
     _operations: list[int] = field(default_factory=list)
 
@@ -191,15 +195,15 @@ class _Deciding:
         return self._cleared[begin:end]
 
 
-def _function_key(built: Built) -> tuple[str, ...]:
+def _function_key(built: Built) -> _Key:
     """Return what a function is known by within a process.
 
     Its name and place, then what stands around it; a program that JAX derived of it, by
     differentiation or batching, is another one.
     """
     function = built.function
-    around = f"{function.through}, {function.column}" if not built.derived else "derived"
-    return function.name, function.file, str(function.line), around
+    around = () if built.derived else (*function.around, function.column)
+    return function.name, function.file, function.line, around
 
 
 def _fewest(built: Built, compared: Sequence[tuple[EarlierBuild, list[Difference]]]) -> Cause:

@@ -78,7 +78,7 @@ def _seen(pair: Pair, place: Place, item: Any) -> list[Difference]:
 
 def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> list[Difference]:
     differs: list[Difference] = []
-    if old.tree != new.tree:
+    if old.trees != new.trees:
         differs += _seen(pair, "tree", (old, new))
     if old.statics != new.statics:
         earlier = {static.name: static for static in old.statics}
@@ -93,7 +93,7 @@ def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> list
     pairs = _changed_leaves(old.leaves, new.leaves)
     # What only the unused differ in is another program where their types are used.
     unused = all(one.unused and other.unused for one, other in pairs)
-    typed = unused and (old.tree, old.statics) == (new.tree, new.statics) and pair.is_changed
+    typed = unused and (old.trees, old.statics) == (new.trees, new.statics) and pair.is_changed
     for leaves in pairs:
         one, other = leaves
         if one.aval != other.aval or one.weak != other.weak:

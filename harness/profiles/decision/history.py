@@ -133,7 +133,7 @@ class Interning:
         known = self._arguments.get(line.id)
         if known is None:
             known = self._arguments[line.id] = (
-                hash(line.tree),
+                hash(line.trees),
                 hash(tuple(map(static_key, line.statics))),
                 hash(tuple([(leaf.path, leaf.aval, leaf.weak) for leaf in line.leaves])),
                 hash(tuple(map(placement_key, line.leaves))),

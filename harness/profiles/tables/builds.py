@@ -11,7 +11,7 @@ import pandas as pd
 from harness.cache.saved import cold_seconds, saved_s
 from harness.profiles.causes.cause import Cause
 from harness.profiles.figures import requests_of
-from harness.profiles.names import Names
+from harness.profiles.names import Names, around_text
 from harness.profiles.pieces import OTHER, STAGES
 from harness.watch.events import Build, Function
 
@@ -47,8 +47,13 @@ def framed(columns: Mapping[str, Iterable[Any]]) -> pd.DataFrame:
 
 def of_functions(functions: Sequence[Function]) -> dict[str, list[Any]]:
     """Return the columns that tell functions apart, of a row each."""
-    rest = {name: [getattr(one, name) for one in functions] for name in FUNCTION[1:]}
-    return {"function": [one.name for one in functions], **rest}
+    rest = {name: [getattr(one, name) for one in functions] for name in FUNCTION[3:]}
+    return {
+        "function": [one.name for one in functions],
+        "qualname": [one.qualname for one in functions],
+        "through": [around_text(one.around) for one in functions],
+        **rest,
+    }
 
 
 def places(frame: pd.DataFrame) -> pd.Series[str]:
