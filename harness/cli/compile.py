@@ -21,7 +21,7 @@ from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.build import one_case
 from harness.output.compile import unread_text
-from harness.profiles.answer.inside import dearest, recorded
+from harness.profiles.inside import dearest, recorded
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
 from harness.program.compiler import callers, causes, recording, structure

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 from harness.cache.saved import DIRECTORY, LEAST_S, CacheSetting
 from harness.output.cache import problem_lines, reason_text, setting_text
 from harness.output.profile_findings import FindingText, finding_texts, is_muted
-from harness.profiles.answer.findings import findings
-from harness.profiles.answer.summary import (
+from harness.profiles.figures import Defect, DefectKind, damage, is_unknown, unexplained
+from harness.profiles.findings import findings
+from harness.profiles.names import shortened
+from harness.profiles.pieces import STAGES
+from harness.profiles.summary import (
     SHARES,
     CacheUse,
     Nothing,
@@ -24,9 +27,6 @@ from harness.profiles.answer.summary import (
     shares,
     why_nothing,
 )
-from harness.profiles.figures import Defect, DefectKind, damage, is_unknown, unexplained
-from harness.profiles.names import shortened
-from harness.profiles.pieces import STAGES
 from harness.profiles.totals import SAMPLED, Total, totals
 from harness.records.units import counted, seconds_text, share_text, times_text
 from harness.watch.events import Import

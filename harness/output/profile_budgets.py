@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.output.profile_causes import said
+from harness.output.profile_causes import cause_text
 from harness.output.profile_remedies import remedy_text
 from harness.profiles.budgets.limits import CauseOf, compile_s
 from harness.profiles.budgets.use import Exceeded, Use, User
@@ -112,7 +112,7 @@ def _why(builds: Sequence[Built], cause_of: CauseOf, before: bool) -> Iterator[s
     for (site, *_), group in several[:MOST_CAUSES]:
         cause = cause_of(group[0])
         many = f"{len(group)} × " if len(group) > 1 else ""
-        yield f"    {many}called {site}: {said(cause, group[0], before)}"
+        yield f"    {many}called {site}: {cause_text(cause, group[0], before)}"
         if cause.remedy:
             yield f"      {remedy_text(cause.remedy)} ({cause.remedy.id})"
     if len(several) > MOST_CAUSES:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import TypeAlias
 
-from harness.profiles.causes.cause import NAMED, Cause, Change, Several, Way
-from harness.profiles.causes.kinds import KINDS
-from harness.profiles.causes.outside import is_transformed, running_library
+from harness.profiles.causes.again import is_transformed, running_library
+from harness.profiles.causes.cause import NAMED, Cause, Several, Way
 from harness.profiles.causes.values import place_text
 from harness.profiles.model import Built
-from harness.profiles.names import FILTER_JIT, around_text, package_of, wrappers
+from harness.profiles.names import FILTER_JIT, package_of, wrappers
 from harness.records.units import some
 
 _WAYS: Mapping[Way, str] = {
@@ -107,7 +106,7 @@ def _structure(cause: Cause, built: Built) -> str:
     return f"the structure of the arguments changed at {name}: {before} before, {after} now"
 
 
-def _both(cause: Cause | Change, built: Built) -> list[tuple[str, Way]]:
+def _both(cause: Cause, built: Built) -> list[tuple[str, Way]]:
     """Return both values; what `eqx.filter_jit` takes as static is a value, and no array."""
     filtered = FILTER_JIT in wrappers(built.function)
     pairs = zip((cause.before, cause.after), cause.ways, strict=True)
@@ -128,8 +127,6 @@ def _cleared(cause: Cause, built: Built) -> str:
         return f"`{built.function.name}` had been built, but the backends were cleared{at}"
     return f"`{cause.argument}`{at} threw it away"
 
-
-_HAD = "`{name}` had been built for these arguments"
 
 CLAUSES: Mapping[tuple[str, str], Clause] = {
     ("first", ""): "first build of `{name}`",
@@ -209,13 +206,6 @@ CLAUSES: Mapping[tuple[str, str], Clause] = {
 _ANY = "{kind} of `{argument}` was {before}, now {after}"
 """Of a kind without words of its own."""
 
-_SENTENCES: Mapping[str, str] = {
-    "cache cleared": f"{_HAD}; {{clause}}",
-    "evicted": f"{_HAD}, but {{clause}}",
-    "unexplained": "`{name}` was built again, and {clause}",
-}
-"""Where a sentence by itself has to say more than a clause."""
-
 SEVERAL: Mapping[str, str] = {
     "another program": "each time another program, of another {what}",
     "new function object": "each time another function object of the same source line",
@@ -254,69 +244,34 @@ def clause(cause: Cause, built: Built) -> str:
 
 
 def sentence(cause: Cause, built: Built) -> str:
-    """Return a cause in a sentence, with what else differs."""
-    text = _of_jax(cause, built) if built.eager else _sentence(cause, built)
+    """Return a cause in a sentence, with what else differs, and who called a function of JAX's."""
+    text = clause(cause, built)
+    text = f"{_of_jax(built)}: {text}." if built.eager else f"{text[0].upper()}{text[1:]}."
     if cause.alike.number and cause.form != "use":
         text += f" The same for {names_text(cause.alike)}."
     if cause.also.number:
-        named = "; ".join(_short(kind, change, built) for kind, change in cause.also.first)
+        named = "; ".join(_short(one, built) for one in cause.also.first)
         rest = cause.also.number - len(cause.also.first)
         text += f" Also: {named}{f'; and {rest} more' if rest else ''}."
     return text
 
 
-def _sentence(cause: Cause, built: Built) -> str:
-    text = clause(cause, built)
-    if cause.form != "backends":
-        whole = _SENTENCES.get(cause.kind, "{clause}")
-        text = whole.format(clause=text, name=built.function.name)
-    return f"{text[0].upper()}{text[1:]}."
-
-
-def _of_jax(cause: Cause, built: Built) -> str:
-    """Return the cause of a build of one of JAX's own functions, and who called it."""
-    name, alone = _jax_function(built), _alone(built)
-    if cause.kind == "first" and cause.form == "as it is":
-        return _sentence(cause, built).replace(f"`{built.function.name}`", name)
-    if cause.kind == "first":
-        return f"First build of {name}{alone}."
-    if cause.kind not in KINDS or not KINDS[cause.kind].looks:
-        return _sentence(cause, built)
-    known = f"{name}{alone}{',' if alone else ''}"
-    if cause.kind == "new function object":
-        if not built.operation:
-            return f"{known} is a new function object: JAX makes one each time."
-        around = (one._replace(file=PurePath(one.file).name) for one in built.function.around)
-        return f"{known} was given a new function object: {around_text(around)}."
-    if KINDS[cause.kind].each:
-        before, after = (value_text(*one) for one in _both(cause, built))
-        return (
-            f"{known} is built for each {cause.kind}: `{cause.argument}` was {before}, now {after}."
-        )
-    return f"{known} was built again: {clause(cause, built)}."
-
-
-def _jax_function(built: Built) -> str:
-    """Return one of JAX's own functions, and who called it: JAX's `add` by optax at fit.py:8."""
+def _of_jax(built: Built) -> str:
+    """Return JAX's `add` by optax at fit.py:8, run by itself."""
     name = f"JAX's `{built.function.name}`"
-    if not built.call_site.file:
-        return name
-    library = running_library(built)
-    return f"{name}{f' by {library}' if library else ''} at {place_text(built.call_site)}"
-
-
-def _alone(built: Built) -> str:
-    """Return how one of JAX's own functions came to be built by itself."""
+    if built.call_site.file:
+        library = running_library(built)
+        name += f"{f' by {library}' if library else ''} at {place_text(built.call_site)}"
     if is_transformed(built):
-        return ", differentiated or batched outside jit"
-    return ", run by itself" if built.times("compile") else ""
+        return f"{name}, differentiated or batched outside jit"
+    return f"{name}, run by itself" if built.times("compile") else name
 
 
-def _short(kind: str, what: Change, built: Built) -> str:
+def _short(what: Cause, built: Built) -> str:
     if what.form == "object":
-        return f"{kind} of `{what.argument}`: another object, `{what.before}`"
+        return f"{what.kind} of `{what.argument}`: another object, `{what.before}`"
     before, after = (value_text(*one) for one in _both(what, built))
-    return f"{kind} of `{what.argument}`: {before} → {after}"
+    return f"{what.kind} of `{what.argument}`: {before} → {after}"
 
 
 def names_text(names: Several) -> str:
@@ -333,7 +288,7 @@ def several_text(cause: Cause, built: Built, builds: int, values: int) -> str:
     return text.format(what=what, n=values, clause=clause(cause, built))
 
 
-def said(cause: Cause, built: Built, before: bool = True) -> str:
+def cause_text(cause: Cause, built: Built, before: bool = True) -> str:
     """Return a cause as it follows a colon, in a line of its own.
 
     Args:

@@ -8,17 +8,16 @@ from typing import Any
 import pandas as pd
 
 from harness.output.profile import damage_text
-from harness.output.profile_causes import said, sentence
+from harness.output.profile_causes import cause_text, sentence
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.diff.compare import (
+from harness.profiles.compare import (
     NOT_KNOWN,
     FunctionChange,
-    FunctionTotals,
     ProfileDifference,
     cause_name,
     numbers,
 )
-from harness.profiles.functions import COUNTS
+from harness.profiles.functions import COUNTS, Counted
 from harness.profiles.names import shortened
 from harness.records.units import counted, often_text, seconds_text
 
@@ -105,7 +104,7 @@ def _sentence(change: FunctionChange) -> str:
     return f"{again}, and has {b.sizes[name]:,} {what} in B, {a.sizes[name]:,} in A."
 
 
-def _what(side: FunctionTotals) -> str:
+def _what(side: Counted) -> str:
     what = counted(side.requests, "compile")
     if not side.requests:
         what = counted(side.counts["traces"], "trace")
@@ -126,7 +125,7 @@ def _cause(change: FunctionChange, name: str) -> str:
     if not gained:
         return ""
     key = max(gained, key=lambda key: (key[0] != "first", gained[key]))
-    return f": {said(*side.examples[key])}"
+    return f": {cause_text(*side.examples[key][0])}"
 
 
 def listed(difference: ProfileDifference, every: bool = False) -> list[FunctionChange]:
@@ -203,8 +202,8 @@ def document(difference: ProfileDifference) -> dict[str, Any]:
     }
 
 
-def _example(side: FunctionTotals, key: tuple[str, str]) -> dict[str, Any]:
-    cause, built = side.examples[key]
+def _example(side: Counted, key: tuple[str, str]) -> dict[str, Any]:
+    cause, built = side.examples[key][0]
     before, after = cause.values
     return {
         "kind": cause.kind,
@@ -221,7 +220,7 @@ def _both(pairs: dict[str, tuple[Any, Any]]) -> list[dict[str, Any]]:
     return [{"name": name, "a": a, "b": b} for name, (a, b) in pairs.items()]
 
 
-def _document_of(side: FunctionTotals) -> dict[str, Any]:
+def _document_of(side: Counted) -> dict[str, Any]:
     causes = [
         {"kind": key[0], "argument": key[1], "builds": n, "example": _example(side, key)}
         for key, n in side.causes.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.output.profile_causes import several_text
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.answer.findings import Finding, Kind, findings
+from harness.profiles.findings import Finding, Kind, findings
 from harness.profiles.names import Names, line_text
 from harness.records.units import counted, seconds_text, some, times_text
 from harness.watch.events import Function

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.profiles.answer.inside import dearest, recorded
+from harness.profiles.inside import dearest, recorded
 from harness.program.compiler.inside import Inside, inside
 from harness.program.compiler.recording import Untraceable, read
 from harness.program.compiler.times import CompileTime, compile_times
@@ -49,11 +49,11 @@ def _text(found: Inside) -> str:
     """Return `55 % code generation: LLVM (TaskDispatcher::dispatch), 20 % fusion, ...`."""
     times = compile_times(found)
     named = sorted((one for one in times.groups if one.group != REST), key=lambda one: -one.wall_s)
-    told = []
+    texts = []
     for one in named[:MOST_GROUPS]:
         own = [each for each in times.passes if (each.group, each.part) == (one.group, one.part)]
         most = max(own, key=lambda each: each.wall_s, default=CompileTime(""))
         name = f": {one.part}" if one.part else ""
         name += f" ({most.name})" if most.wall_s > one.wall_s / 2 else ""
-        told.append(f"{share_text(one.wall_s, found.wall_s)} {one.group}{name}")
-    return ", ".join(told)
+        texts.append(f"{share_text(one.wall_s, found.wall_s)} {one.group}{name}")
+    return ", ".join(texts)

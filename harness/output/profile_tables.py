@@ -11,10 +11,10 @@ import pandas as pd
 
 from harness.output.profile_causes import sentence
 from harness.output.profile_remedies import remedy_text
+from harness.profiles import tables
 from harness.profiles.figures import groups
 from harness.profiles.names import around_text, shortened, transformed
-from harness.profiles.tables import frames
-from harness.profiles.tables.builds import places, type_of
+from harness.profiles.tables import places, type_of
 from harness.records.units import seconds_text
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
     Raises:
         UsageError: if there is no such table.
     """
-    made = frames.frame(profile, table)
+    made = tables.frame(profile, table)
     if table == "time":
         return made.assign(meaning=pd.Series(map(MEANINGS.get, made["part"]), dtype="str"))
     if table not in ("builds", "causes"):

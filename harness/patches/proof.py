@@ -12,7 +12,7 @@ from harness.errors import UsageError
 from harness.patches import arguments, copies, hoist
 from harness.patches.copies import CopiedProgram, Observed
 from harness.patches.source import Edit, ProgramFile, Refused
-from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.findings import Finding, findings
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
 from harness.watch.events import Frame

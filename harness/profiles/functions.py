@@ -6,11 +6,14 @@ and the name that JAX calls it by.
 
 from __future__ import annotations
 
+import functools
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.profiles.causes.cause import Cause
 from harness.profiles.model import Built
 from harness.profiles.names import place_of
 from harness.profiles.pieces import STAGES
@@ -41,6 +44,8 @@ class Counted:
     builds: list[Built] = field(default_factory=list)
     inner_traces: int = 0
     """How often it was traced as a part of another function."""
+    examples: dict[tuple[str, str], list[tuple[Cause, Built]]] = field(default_factory=dict)
+    """Where causes are compared: each build with its cause, by kind and argument."""
 
     @property
     def eager(self) -> bool:
@@ -52,7 +57,7 @@ class Counted:
         """How often an executable was asked for: compiled, or loaded from the persistent cache."""
         return sum(built.times("compile") for built in self.builds)
 
-    @property
+    @functools.cached_property
     def counts(self) -> dict[str, int]:
         """How often it was built, and each stage was really done, by :data:`COUNTS`.
 
@@ -64,12 +69,12 @@ class Counted:
         numbers = len(builds), traces, lowers, self.requests - loads, loads
         return dict(zip(COUNTS, numbers, strict=True))
 
-    @property
+    @functools.cached_property
     def seconds(self) -> dict[str, float]:
         """What each of :data:`.pieces.STAGES` took in all its builds."""
         return {stage: sum(one.stage_ns(stage) for one in self.builds) / 1e9 for stage in STAGES}
 
-    @property
+    @functools.cached_property
     def sizes(self) -> dict[str, int]:
         """The code of all its executables, and temporary memory of the one that needs most.
 
@@ -78,6 +83,22 @@ class Counted:
         programs = [built.line.program for built in self.builds if built.line.program]
         code, temporary = ([getattr(one, name) for one in programs] for name in SIZES)
         return dict(zip(SIZES, (sum(code), max(temporary, default=0)), strict=True))
+
+    @property
+    def total_s(self) -> float:
+        """All stages together."""
+        return sum(self.seconds.values())
+
+    @functools.cached_property
+    def settings(self) -> dict[str, str]:
+        """What `jax.jit` was given."""
+        given = (built.settings.jit for built in self.builds if built.settings is not None)
+        return {name: value for jit in given for name, value in jit.items()}
+
+    @functools.cached_property
+    def causes(self) -> Counter[tuple[str, str]]:
+        """How many builds have each cause of :attr:`examples`."""
+        return Counter({key: len(pairs) for key, pairs in self.examples.items()})
 
     @property
     def label(self) -> str:

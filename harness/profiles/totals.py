@@ -25,23 +25,8 @@ Nanoseconds = npt.NDArray[np.int64]
 SAMPLED = ("jax", "library", "program")
 """Where the program was outside builds, by whose code was innermost."""
 
-PARTS = (
-    "python",
-    "import",
-    "backend",
-    "trace",
-    "lower",
-    "compile",
-    "load",
-    "write",
-    "other",
-    "profile",
-    "jax",
-    "library",
-    "program",
-    "end",
-    "unattributed",
-)
+_BEFORE, _AFTER = ("python", "import", "backend"), ("end", "unattributed")
+PARTS = (*_BEFORE, *STAGES, OTHER, "profile", *SAMPLED, *_AFTER)
 """The parts of a total, in the order in which they are shown."""
 
 _KINDS = ("import", "backend", *STAGES, OTHER)

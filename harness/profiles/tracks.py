@@ -293,7 +293,7 @@ class _Track:
                 args = {name: value for name, value in args.items() if value}
                 what = {"cat": "cache", "ts": at, "s": "t", "args": args}
                 yield self._event("i", f"cache {text}", built.line.thread, **what)
-        for line, told in cleared(self._process):
-            args = {"function": told} if line.function else {}
+        for line, whose in cleared(self._process):
+            args = {"function": whose} if line.function else {}
             what = {"cat": "cleared", "ts": self._us(line.at_ns), "s": "p", "args": args}
             yield self._event("i", line.what, None, **what)

@@ -36,7 +36,7 @@ class AppliedRemedy:
     arguments: tuple[str, ...]
     dtypes: tuple[str, ...]
     """Of what is always given one."""
-    told: Mapping[str, Any]
+    applied: Mapping[str, Any]
     """What :mod:`harness.watch.remedies` gets; nothing of the persistent cache."""
     predicted: int
     """Builds that it is to leave out."""
@@ -115,13 +115,13 @@ def _applied(profile: Recorded, group: BuildGroup) -> tuple[AppliedRemedy, Seque
     tried = trial(group.cause, _of_function(profile, function_key(function))) if trial else None
     if tried is None:
         return None
-    leaves = tried.told.get("leaves", {})
-    arguments = tuple(leaves) or (tried.told["argument"],)
-    how = tried.told["how"]
+    leaves = tried.applied.get("leaves", {})
+    arguments = tuple(leaves) or (tried.applied["argument"],)
+    how = tried.applied["how"]
     dtypes = tuple(sorted(set(leaves.values()))) if how == "strong" else ()
-    told = {**tried.told, "file": function.file, "line": function.line}
+    applied = {**tried.applied, "file": function.file, "line": function.line}
     builds = group.builds if tried.left_out is None else tried.left_out
-    return AppliedRemedy(how, function, arguments, dtypes, told, 0, 0.0), builds
+    return AppliedRemedy(how, function, arguments, dtypes, applied, 0, 0.0), builds
 
 
 def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iterator[Trial]:
@@ -147,7 +147,7 @@ def run(profile: Recorded, tried: Sequence[AppliedRemedy], folder: Path) -> Iter
         raise UsageError(f"The program fails as it is: {last}")
     again = {remedy.key: remedy for remedy in of(usual)[0]}  # under the load of now
     for number, remedy in enumerate((again.get(one.key, one) for one in tried), 1):
-        variables = {remedies.VARIABLE: json.dumps([dict(remedy.told)])}
+        variables = {remedies.VARIABLE: json.dumps([dict(remedy.applied)])}
         if remedy.function is None:
             variables = {
                 "JAX_COMPILATION_CACHE_DIR": str(folder.resolve() / "cache"),

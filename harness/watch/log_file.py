@@ -6,7 +6,6 @@ Python that is followed, so it imports nothing that such a process would not hav
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import atexit
 import os
 import sys
@@ -162,8 +161,8 @@ class LogFile(_AppendedFile):
             else:
                 self.lost += 1
         if self.on_first is not None:
-            told, self.on_first = self.on_first, None
-            told()
+            action, self.on_first = self.on_first, None
+            action()
 
     def _flush(self) -> None:
         """Write what waits, as far as there is room."""
@@ -177,7 +176,6 @@ class LogFile(_AppendedFile):
                 return
             while self._waiting:
                 rest = self._waiting[0][self._done :]
-                rest = rest[: self._room(len(rest))]
                 self._done += os.write(self._descriptor, rest) if rest else 0
                 if self._done < len(self._waiting[0]):
                     return
@@ -187,17 +185,6 @@ class LogFile(_AppendedFile):
             return
         finally:
             self._flushing = False
-
-    def _room(self, wanted: int) -> int:
-        """Return how much may be written: more brings a signal, which is ignored by default."""
-        if _signal.getsignal(_signal.SIGXFSZ) == _signal.SIG_IGN:
-            return wanted
-        from resource import RLIM_INFINITY, RLIMIT_FSIZE, getrlimit  # seldom needed
-
-        limit = getrlimit(RLIMIT_FSIZE)[0]
-        if limit == RLIM_INFINITY:
-            return wanted
-        return max(0, min(wanted, limit - os.fstat(self._descriptor).st_size))
 
     def close(self) -> None:
         """Close the file, unless the program has done so."""

@@ -78,7 +78,7 @@ class Sampler:
         self._thread: threading.Thread | None = None
         self._counts: Counter[tuple[int, Places, Origin]] = Counter()
         self._looked_ns = clock()
-        self._told: dict[int, int] = {}
+        self._reported: dict[int, int] = {}
         """Thread to when its build was last said to be going on."""
 
     def start(self) -> None:
@@ -136,12 +136,12 @@ class Sampler:
                 self._counts[thread, call_sites.places(frame), innermost(frame)] += 1
 
     def _still_building(self, build: JaxVisit, now: int) -> None:
-        told = self._told.get(build.thread, 0)
-        first = told < build.begin_ns
+        reported = self._reported.get(build.thread, 0)
+        first = reported < build.begin_ns
         pause_ns = LONG_NS if first else self.receiver.pause_ns(build.begin_ns)
-        announced = build.stage and told < build.stage_begin_ns + self.announce_ns <= now
-        if announced or now - max(told, build.begin_ns) >= pause_ns:
-            self._told[build.thread] = now
+        announced = build.stage and reported < build.stage_begin_ns + self.announce_ns <= now
+        if announced or now - max(reported, build.begin_ns) >= pause_ns:
+            self._reported[build.thread] = now
             self.receiver.running(build)
 
     def _flush(self) -> None:

@@ -11,12 +11,10 @@ from harness.watch.events import Dynamic, Leaf
 from harness.watch.jax_names import array_type, public
 from harness.watch.structures import structure
 
-_OPTIONS = (
-    *("donate_argnums", "donate_argnames", "static_argnums", "static_argnames"),
-    *("in_shardings_leaves", "out_shardings_leaves", "in_layouts_leaves", "out_layouts_leaves"),
-    *("in_shardings", "out_shardings", "in_layouts", "out_layouts"),
-    *("device", "backend", "keep_unused", "inline", "compiler_options_kvs"),
-)
+_ARGUMENTS = ("donate_argnums", "donate_argnames", "static_argnums", "static_argnames")
+_PLACES = ("in_shardings", "out_shardings", "in_layouts", "out_layouts")
+_OTHERS = ("device", "backend", "keep_unused", "inline", "compiler_options_kvs")
+_OPTIONS = (*_ARGUMENTS, *(f"{one}_leaves" for one in _PLACES), *_PLACES, *_OTHERS)
 """Fields of JAX's own record of what `jax.jit` was given, and of what it hands on to lowering."""
 
 _MOST_TEXTS = 5_000

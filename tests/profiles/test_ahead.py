@@ -8,7 +8,7 @@ import pytest
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
-from harness.profiles.answer.findings import findings
+from harness.profiles.findings import findings
 from tests.watch.recorded import profiled
 
 LEAST_OF_LOWER = 0.3

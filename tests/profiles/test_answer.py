@@ -10,8 +10,8 @@ import harness
 from harness.output.profile import LINES
 from harness.output.profile_findings import finding_texts
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.answer.findings import findings
 from harness.profiles.causes.cause import Cause, Remedy, ToJit, several
+from harness.profiles.findings import findings
 from harness.report.profile.face import Profile, load_profile
 from harness.watch import events
 from tests.profiles.logs import (

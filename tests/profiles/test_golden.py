@@ -18,15 +18,15 @@ from harness.output.profile_causes import CLAUSES, sentence
 from harness.output.profile_diff import answer
 from harness.output.profile_remedies import TEXTS, remedy_text
 from harness.profiles.budgets.use import Exceeded, judge
-from harness.profiles.causes.cause import Cause, Change, Remedy, ToJit, several
-from harness.profiles.diff.compare import compare
+from harness.profiles.causes.cause import Cause, Remedy, ToJit, several
+from harness.profiles.compare import compare
 from harness.profiles.functions import by_function
 from tests.profiles.made import Made
 
 GOLDEN = Path(__file__).with_name("golden")
 WRITE = os.environ.get("TESTS_GOLDEN") == "write"
 
-CHANGED = Change("opt", "init", "init", "object", ("object", "object"))
+CHANGED = Cause("pytree", "opt", "init", "init", "object", ("object", "object"))
 SAMPLE = Cause(
     "",
     "x",
@@ -90,7 +90,7 @@ def outputs():
         for kind, form in CLAUSES
     ]
     alike = several(["y", "z", "a", "b"])
-    also = several([("dtype", Change("y", "float32", "int8")), ("pytree", CHANGED)])
+    also = several([Cause("dtype", "y", "float32", "int8"), CHANGED])
     causes.append(("and more", SAMPLE._replace(kind="shape", alike=alike, also=also)))
     return {
         "answer": "\n".join(

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.profiles.answer.findings import findings
+from harness.profiles.findings import findings
 from harness.program.compiler.structure import structure
 from tests.watch.recorded import profiled
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import harness
-from harness.profiles.answer.findings import Finding, findings
 from harness.profiles.causes.cause import Remedy
+from harness.profiles.findings import Finding, findings
 
 SIZES = range(3, 11)
 

@@ -24,16 +24,16 @@ APART = {
 
 ALLOWED = {
     "Python's: files, names of functions and modules, a line of source, a command line": (
-        "profiles/answer/enclosing.py: Enclosing.mapped",
-        "profiles/answer/enclosing.py: Enclosing.to_jit",
-        "profiles/answer/enclosing.py: _imports_jax",
-        "profiles/answer/enclosing.py: _may_be_jitted",
-        "profiles/answer/enclosing.py: _needs_values",
-        "profiles/answer/findings.py: _of_results",
-        "profiles/answer/findings.py: _shard_maps",
-        "profiles/answer/inside.py: RecordedCompile._beside",
-        "profiles/answer/inside.py: recorded",
-        "profiles/decision/differences.py: _remedy",  # a path in arguments, `x.a`
+        "profiles/enclosing.py: Enclosing.mapped",
+        "profiles/enclosing.py: Enclosing.to_jit",
+        "profiles/enclosing.py: _imports_jax",
+        "profiles/enclosing.py: _may_be_jitted",
+        "profiles/enclosing.py: _needs_values",
+        "profiles/findings.py: _of_results",
+        "profiles/findings.py: _shard_maps",
+        "profiles/inside.py: RecordedCompile._beside",
+        "profiles/inside.py: recorded",
+        "profiles/causes/decide.py: _remedy",  # a path in arguments, `x.a`
         "profiles/functions.py: Counted.names",
         "profiles/model.py: Built.operation",
         "profiles/model.py: Process.name",
@@ -70,11 +70,11 @@ ALLOWED = {
     "JAX's: types, shardings, options, settings": (
         "profiles/causes/arrays.py: _wider",
         "profiles/causes/arrays.py: dtype_remedy",
-        "profiles/causes/outside.py: is_iteration",
+        "profiles/causes/again.py: is_iteration",
         "profiles/causes/values.py: _where",
         "profiles/causes/values.py: array_type",
         "profiles/causes/values.py: moved",
-        "profiles/diff/compare.py: _facts",
+        "profiles/compare.py: _facts",
         "watch/cache_keys.py: KeyParts.proves",
         "watch/cache_keys.py: SettingsReader._state",
         "watch/cache_keys.py: _attributes",
@@ -93,8 +93,8 @@ ALLOWED = {
         "profiles/causes/functions.py: traced_for",
         "profiles/causes/pytree.py: _are_numbers",
         "profiles/causes/pytree.py: _short",
-        "profiles/causes/static_value.py: remedy",
-        "profiles/causes/static_value.py: tried",
+        "profiles/causes/functions.py: static_remedy",
+        "profiles/causes/functions.py: tried_dynamic",
         "profiles/causes/values.py: another_object",
         "profiles/causes/values.py: around",
         "profiles/causes/values.py: defined_at",
@@ -109,7 +109,7 @@ ALLOWED = {
     "no text: members of a tuple or mapping, letters that stand for stages": (
         "profiles/causes/functions.py: chosen_statics",
         "profiles/causes/functions.py: recreated_remedy",
-        "profiles/causes/static_value.py: values",
+        "profiles/causes/functions.py: static_values",
         "watch/evidence.py: contradiction",
         "watch/remedies.py: Remedied._changed",  # a path in arguments, as JAX prints it
     ),
@@ -117,14 +117,14 @@ ALLOWED = {
         "profiles/causes/cause.py: Cause.values",
         "profiles/causes/pytree.py: _of_fields",
         "profiles/names.py: shortened",
-        "profiles/tables/builds.py: type_of",
-        "profiles/tables/frames.py: functions",
+        "profiles/tables.py: type_of",
+        "profiles/tables.py: functions",
         "profiles/tracks.py: process_names",
     ),
 }
 """By whose text it is: the file and function where it is taken apart."""
 
-DECIDE = "profiles/decision/decide.py"
+DECIDE = "profiles/causes/kinds.py"
 
 PLANTS = {
     "a regular expression": "re.match('first', cause.sentence)",

@@ -17,9 +17,9 @@ from harness.cli.profile import app
 from harness.cli.profile import show as showing
 from harness.errors import ProfileError, UsageError
 from harness.output.profile_tables import listed
+from harness.profiles import tables
 from harness.profiles.causes.cause import Remedy
-from harness.profiles.tables import builds as build_rows
-from harness.profiles.tables.frames import TABLES
+from harness.profiles.tables import TABLES
 from harness.watch import events
 from tests.profiles.logs import (
     MAIN,
@@ -165,7 +165,7 @@ def test_functions_of_one_name_are_told_apart_in_every_table():
     lines = [function.__code__.co_firstlineno for function in (step, scaled(2.0))]
     apart = {f"step (test_tables.py:{line})" for line in lines}
     for table in ("functions", "causes", "builds"):
-        names = set(listed(real.frame(table), table, None)[0]["function"])
+        names = set(listed(real, real.frame(table), table, None)[0]["function"])
         assert apart | {f"scan of step (test_tables.py:{lines[1]})"} <= names
     assert apart <= {
         name for names in real.frame("sites")["functions"] for name in names.split(", ")
@@ -179,7 +179,7 @@ def shown(*arguments):
 @pytest.mark.parametrize("width", [80, 100, 200])
 def test_tables_fit_the_line(recorded, width):
     for table in TABLES:
-        rows, note = listed(recorded.frame(table), table, None, width)
+        rows, note = listed(recorded, recorded.frame(table), table, None, width)
         console = Console(width=width, record=True, file=io.StringIO())
         print_page(showing._rows(rows, table, ""), console)
         text = console.export_text()
@@ -199,8 +199,8 @@ def test_tables_fit_the_line(recorded, width):
 def test_the_rows_of_builds_are_made_once(tmp_path, monkeypatch):
     recorded = profile_of(tmp_path, [started(), *LINES])
     made = []
-    rows = build_rows._columns
-    monkeypatch.setattr(build_rows, "_columns", lambda profile: made.append(1) or rows(profile))
+    rows = tables._columns
+    monkeypatch.setattr(tables, "_columns", lambda profile: made.append(1) or rows(profile))
     frame = recorded.frame("builds")
     frame["function"] = "mine"
     for table in ("functions", "eager", "sites"):

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiles.answer.findings import Finding
 from harness.profiles.causes.cause import Cause
+from harness.profiles.findings import Finding
 from harness.watch.events import Function
 from tools.profile_corpus.__main__ import Program, judged, programs, verdict
 

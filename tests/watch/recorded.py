@@ -1,7 +1,7 @@
 """Builds of a piece of a program, and lines of a log; light, for processes of their own as well."""
 
 import harness
-from harness.profiles.log_reader import read_folder
+from harness.profiles.recorded import read_folder
 from harness.watch import events
 from harness.watch.writer import Writer
 

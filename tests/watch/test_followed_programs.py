@@ -14,7 +14,7 @@ import jax
 import jaxlib
 import pytest
 
-from harness.cli.profile import told as telling
+from harness.cli.profile import answer as telling
 from harness.errors import UsageError
 from harness.output.profile import summary
 from harness.profiles.recorded import read

@@ -19,7 +19,7 @@ import harness
 from harness.cache import ledger
 from harness.errors import ProfileError, UsageError
 from harness.profiles.figures import Defect, damage
-from harness.profiles.log_reader import read_file, read_folder
+from harness.profiles.recorded import read_file, read_folder
 from harness.watch import events, log_file
 from harness.watch.events import SCHEMA
 from harness.watch.log_file import is_sealed, sealed
@@ -29,15 +29,13 @@ from tests.watch.recorded import STARTED, function, only, opened, written
 
 @contextlib.contextmanager
 def room(size):
-    """RLIMIT_FSIZE stands for a full disk; its signal kills a program that wants the default."""
+    """RLIMIT_FSIZE stands for a full disk; Python ignores its signal."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    before = signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        signal.signal(signal.SIGXFSZ, before)
 
 
 def test_lines_wait_for_a_full_disk_and_none_is_torn(tmp_path):

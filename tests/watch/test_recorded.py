@@ -55,7 +55,6 @@ jax.jit(in_no_directory)(1.0)
 def on_a_full_disk(x):
     return x + 3
 
-signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1, hard))
 jax.config.update("jax_enable_compilation_cache", False)

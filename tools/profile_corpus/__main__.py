@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
-from harness.profiles.answer.findings import Finding, findings
+from harness.profiles.findings import Finding, findings
 from harness.profiles.names import package_of
 from tests.repositories import git
 

@@ -20,8 +20,8 @@ import numpy as np
 
 import harness
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.answer.findings import findings
 from harness.profiles.causes.cause import Remedy
+from harness.profiles.findings import findings
 from harness.profiles.model import count_of
 from tools.profile_remedies import pairs
 from tools.profile_remedies.pairs import Pair

@@ -18,7 +18,7 @@ from harness.output.profile_diff import (
     totals_table,
     warnings,
 )
-from harness.profiles.diff.compare import ProfileDifference, compare, frame
+from harness.profiles.compare import ProfileDifference, compare, frame
 from harness.profiles.recorded import read
 
 MOST_ROWS = 30

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import say
-from harness.cli.profile import told
+from harness.cli.profile import answer
 from harness.errors import UsageError
 from harness.profiles.recorded import read
 
@@ -47,7 +47,7 @@ def report(
     before you give it away.
     """
     output = output or folder / "profile.html"
-    told.check_format(output)
+    answer.check_format(output)
     if png and figures is None:
         raise UsageError("--png needs --figures DIR, the folder to write into.")
     if figures is not None and output.suffix != ".html":
@@ -55,7 +55,7 @@ def report(
             f"--figures are those of the report, and {output} is not it: leave -o out."
         )
     if figures is None:
-        say(f"{output}: {told.write(read(folder), output)}")
+        say(f"{output}: {answer.write(read(folder), output)}")
         return
     from harness.report import page  # of the extra `figures`
     from harness.report.profile.page import profile_report

@@ -13,7 +13,7 @@ from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import Heading, Output, Part, TextTable, say
 from harness.errors import ExitCode
-from harness.output.profile_trials import TrialNames
+from harness.output.profile_remedies import TrialNames
 from harness.profiles import trials
 from harness.profiles.recorded import read
 from harness.profiles.trials import Trial

@@ -80,22 +80,22 @@ def run(
             f"--announce {announce:g} needs samples, and --sample 0 takes none: leave one out."
         )
     if report is not None:
-        _told().check(report)
+        _answer().check(report)
     announce_s = (ANNOUNCE_S if announce is None else announce) if sample else 0.0
     if mute:
-        _told().muted(mute)
+        _answer().muted(mute)
     folder = programs.new_folder(output)
     with _Announcing(folder, announce_s):
-        threading.Thread(target=_told, daemon=True).start()
+        threading.Thread(target=_answer, daemon=True).start()
         ran = programs.run_profiled(command, folder, sample, inside, announce_s)
-    raise Exit(_told().tell(ran, max_compiles, max_seconds, report, mute))
+    raise Exit(_answer().tell(ran, max_compiles, max_seconds, report, mute))
 
 
-def _told() -> Any:
+def _answer() -> Any:
     """Return what says what was recorded; loaded while the program runs, it delays nothing."""
-    from harness.cli.profile import told  # NumPy, and all causes
+    from harness.cli.profile import answer  # NumPy, and all causes
 
-    return told
+    return answer
 
 
 class _Announcing:

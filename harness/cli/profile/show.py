@@ -10,7 +10,7 @@ import pandas as pd
 from harness.cli import options
 from harness.cli.options import Option
 from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
-from harness.cli.profile.told import answer, muted
+from harness.cli.profile.answer import answer, muted
 from harness.errors import UsageError
 from harness.output.profile_inside import inside_lines
 from harness.output.profile_tables import LONG, TABLES, frame, is_number, listed

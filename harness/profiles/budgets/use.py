@@ -11,7 +11,7 @@ from typing import NamedTuple
 from harness.errors import UsageError
 from harness.profiles.budgets.limits import LIMITS, CauseOf, Chosen
 from harness.profiles.causes.cause import Cause
-from harness.profiles.decision.decide import decide
+from harness.profiles.causes.decide import decide
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded

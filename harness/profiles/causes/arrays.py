@@ -42,7 +42,7 @@ _SHAPES = (
 """Parameters of JAX's own operations: shapes in the call of the user."""
 
 
-def dtypes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def dtypes(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at dtypes, and at types that have none."""
     old, new = leaves
     one, other = array_type(old.aval), array_type(new.aval)
@@ -53,7 +53,7 @@ def dtypes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
         yield Change(new.path, one.dtype, other.dtype)
 
 
-def dtype_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
+def dtype_remedy(pair: Pair, what: Cause, leaves: Leaves) -> Remedy:
     """Return how to have one dtype, which for a key or reference is another way."""
     types = "".join(leaf.aval for leaf in leaves)
     if "key<" in types:
@@ -80,7 +80,7 @@ def _wider(one: str, other: str) -> str:
     return f"int{signed if signed > unsigned else min(2 * unsigned, 64)}"
 
 
-def shapes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def shapes(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at shapes."""
     old, new = leaves
     one, other = array_type(old.aval), array_type(new.aval)
@@ -89,7 +89,7 @@ def shapes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
         yield Change(new.path, shape_text(one.shape), shape_text(other.shape), sizes=sizes)
 
 
-def shapes_of_operations(pair: Pair, statics: tuple[Static, Static]) -> list[Change] | None:
+def shapes_of_operations(pair: Pair, statics: tuple[Static, Static]) -> list[Cause] | None:
     """Look at shapes that an operation of JAX's is given as parameters."""
     before, after = statics
     if not pair.new.eager or after.name not in _SHAPES:
@@ -98,7 +98,7 @@ def shapes_of_operations(pair: Pair, statics: tuple[Static, Static]) -> list[Cha
     return [static_change(before, after)._replace(sizes=sizes)]
 
 
-def weak_types(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def weak_types(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at Python numbers and weakly typed arrays where others have a type of their own."""
     old, new = leaves
     if array_type(old.aval) and array_type(new.aval) and old.weak != new.weak:
@@ -113,7 +113,7 @@ def _weak(leaf: Leaf) -> tuple[str, Way]:
     return type_.dtype if type_ else leaf.aval, "weak" if leaf.weak else "fixed"
 
 
-def weak_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
+def weak_remedy(pair: Pair, what: Cause, leaves: Leaves) -> Remedy:
     """Return how an array has the same type each time."""
     kinds = [leaf.kind in _NUMBERS for leaf in leaves]
     if not any(kinds):
@@ -128,13 +128,13 @@ def weak_remedy(pair: Pair, what: Change, leaves: Leaves) -> Remedy:
     return Remedy("always an array", what.argument, dtype, type=narrow)
 
 
-def unused(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def unused(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at types of what the function does not use."""
     old, new = leaves
     yield Change(new.path, old.aval, new.aval)
 
 
-def meshes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def meshes(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at the mesh and the space in memory, which are part of an array's type."""
     old, new = leaves
     one, other = array_type(old.aval), array_type(new.aval)
@@ -147,21 +147,21 @@ def meshes(pair: Pair, leaves: Leaves) -> Iterator[Change]:
         yield Change(new.path, before, after, ways=(was, now))
 
 
-def shardings(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def shardings(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at how arrays are spread over devices."""
     how = moved(*leaves)
     if how is not None and not how[0]:
         yield Change(leaves[1].path, *how[1])
 
 
-def devices(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def devices(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at arrays that lie alike on other devices."""
     how = moved(*leaves)
     if how is not None and how[0]:
         yield Change(leaves[1].path, *how[1])
 
 
-def commitments(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def commitments(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at whether an array is committed to a device."""
     old, new = leaves
     if committed(old) != committed(new):
@@ -169,7 +169,7 @@ def commitments(pair: Pair, leaves: Leaves) -> Iterator[Change]:
         yield Change(new.path, before, after, ways=(was, now))
 
 
-def layouts(pair: Pair, leaves: Leaves) -> Iterator[Change]:
+def layouts(pair: Pair, leaves: Leaves) -> Iterator[Cause]:
     """Look at the order of an array's elements in memory."""
     old, new = (leaf.layout for leaf in leaves)
     if old != new:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -220,9 +221,10 @@ Way = Literal[
 Shape: TypeAlias = tuple[int | str, ...]
 
 
-class Change(NamedTuple):
-    """What one place has in two builds."""
+class Cause(NamedTuple):
+    """Why one build was done; without a kind, what one place has in two builds."""
 
+    kind: str
     argument: str = ""
     """Which argument or setting, in the user's words: `x`, `params['w']`, `steps`."""
     before: str = ""
@@ -243,30 +245,13 @@ class Change(NamedTuple):
     """The two shapes."""
     differing: int = 1
     """How many fields of that class differ."""
-
-
-class Cause(NamedTuple):
-    """Why one build was done."""
-
-    kind: str
-    argument: str = ""
-    before: str = ""
-    after: str = ""
-    form: str = ""
-    ways: tuple[Way, Way] = ("", "")
-    type: str = ""
-    field: str = ""
-    place: str = ""
-    library: str = ""
-    sizes: tuple[Shape, ...] = ()
-    """So far as of a :class:`Change`."""
     remedy: Remedy | None = None
     nearest: int = 0
     """The build that it was compared with; 0 where there is none."""
     alike: Several = Several()
     """Arguments that differ in the same way."""
     also: Several = Several()
-    """What else differs: each a kind and a :class:`Change`."""
+    """What else differs, each a cause by itself."""
 
     @property
     def recreated(self) -> str:
@@ -281,15 +266,14 @@ class Cause(NamedTuple):
         return one, other
 
 
-def caused(kind: str, change: Change, **more: Any) -> Cause:
-    """Return the cause that a change is."""
-    return Cause(kind, *change[:-1], **more)  # `differing` only weighs
+Change = functools.partial(Cause, "")
+"""A cause that has no kind yet."""
 
 
 class WithoutEdit(NamedTuple):
     """How a remedy is applied without an edit."""
 
-    told: Mapping[str, Any]
+    applied: Mapping[str, Any]
     """What :mod:`harness.watch.remedies` gets besides the function."""
     left_out: Sequence[Built] | None = None
     """The builds that it leaves out, if not all that have the cause."""
@@ -312,28 +296,24 @@ class Difference(NamedTuple):
     """One thing that is not as it was."""
 
     kind: Kind
-    change: Change
+    change: Cause
     sets_off: str
     """The first stages it can set off: letters of T(race), L(ower), C(ompile)."""
     item: Any = None
     """What was compared, as it was recorded."""
 
 
-Look = Callable[[Pair, Any], Iterable[Change] | None]
+Look = Callable[[Pair, Any], Iterable[Cause] | None]
 """Gets two builds and what is in a place; None where that is another cause's."""
 
-RemedyOf: TypeAlias = "str | Callable[[Pair, Change, Any], Remedy | None]"
+RemedyOf: TypeAlias = "str | Callable[[Pair, Cause, Any], Remedy | None]"
 """A code, which is then about the argument; or what finds the remedy of two builds, a change and
 what was compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A cause as such.
-
-    Raises:
-        TypeError: it looks in a place that does not exist, or has an unknown remedy.
-    """
+    """A cause as such."""
 
     name: str
     blameless: bool = False
@@ -347,8 +327,6 @@ class Kind:
     remedy: RemedyOf = ""
     instead: Callable[[Pair, list[Difference]], Cause | None] | None = None
     """The cause that it makes of all differences together, where it can."""
-    each: bool = False
-    """Whether JAX's own functions are always built for each of its values."""
     foremost: bool = False
     """Whether it comes before all others."""
     placed: bool = False
@@ -358,17 +336,6 @@ class Kind:
     tried: Callable[[Cause, Sequence[Built]], WithoutEdit | None] | None = None
     """How `harness profile try` applies the remedy without an edit, given all builds of the
     function; None where it cannot."""
-
-    def __post_init__(self) -> None:
-        if not self.looks.keys() <= set(PLACES):
-            raise TypeError(
-                f"The cause {self.name!r} looks at {', '.join(self.looks)}; expected some of "
-                f"{', '.join(PLACES)}."
-            )
-        if isinstance(self.remedy, str) and self.remedy and self.remedy not in REMEDIES:
-            raise TypeError(
-                f"The cause {self.name!r} has the remedy {self.remedy!r}; see REMEDIES."
-            )
 
     def remedy_of(self, pair: Pair, difference: Difference) -> Remedy | None:
         """Return what to do about a difference; None where nothing is known."""

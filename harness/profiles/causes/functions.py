@@ -1,12 +1,22 @@
-"""Another function object, and another way in which a function was jitted."""
+"""Another function object, another value of a static argument, other options of `jax.jit`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from harness.profiles.causes.cause import Cause, Change, Difference, Pair, Remedy, caused
-from harness.profiles.causes.outside import library_remedy
-from harness.profiles.causes.values import setting_change
+from harness.profiles.causes.again import library_remedy
+from harness.profiles.causes.cause import Cause, Change, Difference, Pair, Remedy, WithoutEdit
+from harness.profiles.causes.values import (
+    defined_at,
+    is_array,
+    is_number,
+    numbers_aside,
+    setting_change,
+    static_change,
+    static_text,
+)
+from harness.profiles.model import Built
 from harness.profiles.names import FILTER_JIT, package_of, wrappers
 from harness.watch.events import Static
 
@@ -17,7 +27,7 @@ _DONATED = ("donated", "donate_argnames", "donate_argnums")
 """Of one thing; the first that differs is named."""
 
 
-def function_objects(pair: Pair, item: None) -> Iterable[Change]:
+def function_objects(pair: Pair, item: None) -> Iterable[Cause]:
     """Look at the function object; the form is `changed` where what it closes over differs."""
     before, after = (str(built.line.object) for built in pair)
     # One that is jitted once would return the result of the first one's constants for all.
@@ -25,7 +35,7 @@ def function_objects(pair: Pair, item: None) -> Iterable[Change]:
     yield Change(name, before, after, form, ("object", "object"))
 
 
-def traced_for(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change] | None:
+def traced_for(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause] | None:
     """Look at what JAX traced of a function: a parameter of its own operations."""
     before, after = statics
     if not pair.new.eager or not ("Jaxpr" in after.type or "{ lambda" in after.value):
@@ -34,7 +44,7 @@ def traced_for(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Change] |
     return [Change(after.name, *objects, ways=("object", "object"))]
 
 
-def recreated_remedy(pair: Pair, what: Change, item: None) -> Remedy | None:
+def recreated_remedy(pair: Pair, what: Cause, item: None) -> Remedy | None:
     """Return where to make a function once."""
     built, changed = pair.new, what.form == "changed"
     function, around = built.function, wrappers(built.function)
@@ -69,10 +79,10 @@ def another_program(pair: Pair, differences: list[Difference]) -> Cause | None:
     own = new.function.origin == "program" and not others
     remedy = Remedy("pass what differs", what.argument) if own else None
     change = Change(what.argument, what.before, what.after, ways=what.ways)
-    return caused("another program", change, remedy=remedy, nearest=old.line.id)
+    return change._replace(kind="another program", remedy=remedy, nearest=old.line.id)
 
 
-def chosen_statics(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) -> Iterator[Change]:
+def chosen_statics(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) -> Iterator[Cause]:
     """Look at which arguments are static."""
     names = any("static_argnames" in jit for jit in chosen)
     name = "static_argnames" if names else "static_argnums"
@@ -83,7 +93,7 @@ def chosen_statics(pair: Pair, chosen: tuple[dict[str, str], dict[str, str]]) ->
 _Option = tuple[str, str | None, str | None]
 
 
-def donation(pair: Pair, option: _Option) -> Iterable[Change] | None:
+def donation(pair: Pair, option: _Option) -> Iterable[Cause] | None:
     """Look at which arguments are donated."""
     name, before, after = option
     if name not in _DONATED:
@@ -95,13 +105,13 @@ def donation(pair: Pair, option: _Option) -> Iterable[Change] | None:
     return [Change(after or before or "", before or "", after or "", ways=ways)]  # type: ignore[arg-type]
 
 
-def ahead_of_time(pair: Pair, option: _Option) -> list[Change] | None:
+def ahead_of_time(pair: Pair, option: _Option) -> list[Cause] | None:
     """Look at what a program was built with ahead of time."""
     compiled = pair.new.line.kind == "compile" and option[0] == "compiler_options"
     return [setting_change(*option)] if option[0] == "lowering_platforms" or compiled else None
 
 
-def options_remedy(pair: Pair, what: Change, item: _Option) -> Remedy | None:
+def options_remedy(pair: Pair, what: Cause, item: _Option) -> Remedy | None:
     """Return what to do about a function that is jitted in several ways."""
     built = pair.new
     if built.function.origin == "library":
@@ -109,6 +119,82 @@ def options_remedy(pair: Pair, what: Change, item: _Option) -> Remedy | None:
     return Remedy("one set of options", built.function.name)
 
 
-def ahead_of_time_remedy(pair: Pair, what: Change, item: _Option) -> Remedy:
+def ahead_of_time_remedy(pair: Pair, what: Cause, item: _Option) -> Remedy:
     """Return what to do about a program that is built in several ways ahead of time."""
     return Remedy("ahead of time", what.argument, pair.new.function.name)
+
+
+def static_values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause]:
+    """Look at a static argument.
+
+    The form is `recreated` for another object of one function or type, and `another` for a function
+    that is defined elsewhere, or an object of another type.
+    """
+    before, after = statics
+    what = static_change(before, after)
+    if pair.new.eager:
+        return [what]
+    what = what._replace(type=after.type)
+    old, new = defined_at(before.value), defined_at(after.value)
+    if after.object and not is_number(after.value) and (before.type, old) != (after.type, new):
+        return [what._replace(form="another")]
+    if new.file:
+        place, library = f"{new.file}:{new.line}", package_of(new.file)
+        what = what._replace(before=old.name, after=new.name)
+        return [what._replace(form="recreated", place=place, library=library)]
+    return [what._replace(form="recreated" if "object" in what.ways else "")]
+
+
+def static_or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Cause]:
+    """Look at an argument that is static in one of the two builds and an array in the other."""
+    before, after = statics
+    if before is None and after is not None and is_array(after.name, pair.old.arguments):
+        yield Change(after.name, "", static_text(after)[0], "array", ("array", ""))
+    if after is None and before is not None and is_array(before.name, pair.new.arguments):
+        yield Change(before.name, static_text(before)[0], "", "array", ("", "array"))
+
+
+def static_remedy(pair: Pair, what: Cause, statics: tuple[Static, Static]) -> Remedy | None:
+    """Return what to do about a static argument; None where each value is another program."""
+    built, name = pair.new, what.argument
+    if what.form == "array":
+        return Remedy("array or never", name)
+    old, new = statics
+    number = is_number(new.value)
+    if what.type == "bool":  # two values are few, and a library's mode
+        return Remedy("dynamic bool", name) if built.function.origin == "program" else None
+    if what.form == "another" or what.type == "type":
+        return None
+    retyped = old.value == new.value and old.type != new.type
+    if not number and (retyped or numbers_aside(old.value) != numbers_aside(new.value)):
+        return None
+    if what.form == "recreated" and what.place:
+        if what.library:
+            return library_remedy(built, what.library)
+        once = "static function once" if what.type == "function" else "static object once"
+        return Remedy(once, name)
+    if what.form == "recreated":
+        return Remedy("equality", name)
+    if FILTER_JIT in wrappers(built.function):
+        if not number:
+            return Remedy("filter_jit few values", name)
+        whole = new.type != "float" and numbers_aside(new.value) in ("", "-")
+        kind = "filter_jit array unless it sizes" if whole else "filter_jit array"
+        return Remedy(kind, name, new.value)
+    if built.function.origin == "library" or not number:
+        return Remedy("few values", name)  # no array can stand for shapes, classes
+    return Remedy("dynamic unless it sizes" if "int" in new.type else "dynamic", name)
+
+
+def tried_dynamic(cause: Cause, builds: Sequence[Built]) -> WithoutEdit | None:
+    """Make a static number a dynamic argument."""
+    values_ = {
+        static.value
+        for built in builds
+        for static in (built.arguments.statics if built.arguments else ())
+        if static.name == cause.argument
+    }
+    plain = all(re.fullmatch(r"(np\.\w+\()?-?\d[^ ]*|True|False", text) for text in values_)
+    if not plain or not cause.argument.isidentifier():
+        return None
+    return WithoutEdit({"how": "dynamic", "argument": cause.argument})

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.profiles.causes import arrays, functions, pytree, static_value
-from harness.profiles.causes.cause import PLACES, Change, Kind, Look, Pair, Place
+from harness.profiles.causes import arrays, functions, pytree
+from harness.profiles.causes.cause import PLACES, Cause, Kind, Look, Pair, Place
 from harness.profiles.causes.values import CONTEXTS, of_operations, setting_change
 
 
-def _context(pair: Pair, setting: tuple[str, str | None, str | None]) -> Iterator[Change]:
+def _context(pair: Pair, setting: tuple[str, str | None, str | None]) -> Iterator[Cause]:
     name, *values = setting
     shown = CONTEXTS.get(name, name)
     one, other = (built.settings.context if built.settings else {} for built in pair)
@@ -40,14 +40,12 @@ _ALL = (
         name="dtype",
         looks={"types": arrays.dtypes, "statics": of_operations("dtype", "new_dtype")},
         remedy=arrays.dtype_remedy,
-        each=True,
     ),
     Kind(
         name="shape",
         looks={"types": arrays.shapes, "statics": arrays.shapes_of_operations},
         remedy="pad",
         tried=arrays.tried_padded,
-        each=True,
     ),
     Kind(
         name="sharding",
@@ -57,7 +55,6 @@ _ALL = (
             "placement": arrays.shardings,
         },
         remedy="one sharding",
-        each=True,
         placed=True,
     ),
     Kind(
@@ -65,7 +62,6 @@ _ALL = (
         looks={"types": arrays.weak_types, "statics": of_operations("weak_type")},
         remedy=arrays.weak_remedy,
         tried=arrays.tried_strong,
-        each=True,
         apart=True,
         weight=1,  # the same array is near
     ),
@@ -73,11 +69,10 @@ _ALL = (
     Kind(
         name="static value",
         apart=True,
-        looks={"statics": static_value.values, "given": static_value.or_array},
-        remedy=static_value.remedy,
-        tried=static_value.tried,
+        looks={"statics": functions.static_values, "given": functions.static_or_array},
+        remedy=functions.static_remedy,
+        tried=functions.tried_dynamic,
         instead=functions.another_program,
-        each=True,
     ),
     Kind(name="committed", looks={"placement": arrays.commitments}, remedy="commit", placed=True),
     Kind(
@@ -85,9 +80,8 @@ _ALL = (
         looks={"placement": arrays.devices},
         sets_off="LC",
         remedy="one device",
-        each=True,
     ),
-    Kind(name="layout", looks={"placement": arrays.layouts}, remedy="one layout", each=True),
+    Kind(name="layout", looks={"placement": arrays.layouts}, remedy="one layout"),
     Kind(name="configuration", apart=True, looks={"context": _context}, remedy="one setting"),
     Kind(name="donation", looks={"options": functions.donation}, remedy=functions.options_remedy),
     Kind(

@@ -13,7 +13,6 @@ from harness.profiles.causes.cause import (
     Pair,
     Remedy,
     Way,
-    caused,
     several,
 )
 from harness.profiles.causes.values import (
@@ -67,7 +66,7 @@ _NUMBER = re.compile(r"-?\b\d[\d.]*(?:e[-+]?\d+)?")
 _Both = tuple[Tree | None, Tree | None]
 
 
-def trees(pair: Pair, both: tuple[Arguments, Arguments]) -> Iterator[Change]:
+def trees(pair: Pair, both: tuple[Arguments, Arguments]) -> Iterator[Cause]:
     """Look at the structures of the dynamic arguments."""
     one, other = ({argument.name: argument for argument in side.trees} for side in both)
     names = dict.fromkeys((*other, *one))
@@ -75,7 +74,7 @@ def trees(pair: Pair, both: tuple[Arguments, Arguments]) -> Iterator[Change]:
         yield from _of_argument(name, one.get(name), other.get(name))
 
 
-def _of_argument(name: str, old: Dynamic | None, new: Dynamic | None) -> Iterator[Change]:
+def _of_argument(name: str, old: Dynamic | None, new: Dynamic | None) -> Iterator[Cause]:
     if old is None or new is None:
         (before, was), (after, now) = _given(old), _given(new)
         yield Change(name, before, after, ways=(was, now))
@@ -120,7 +119,7 @@ def _field_text(field: FixedField) -> str:
     return f"{field.name}={field.value}" if field.name else field.value
 
 
-def _of_trees(name: str, old: Tree | None, new: Tree | None) -> Change:
+def _of_trees(name: str, old: Tree | None, new: Tree | None) -> Cause:
     """Return the change of two structures: of classes before fields, and of these before others."""
     pairs = list(_in_step(old, new))
     last = pairs[-1]
@@ -164,7 +163,7 @@ def _alike(old: Tree | None, new: Tree | None) -> bool:
     return same and len(old.children) == len(new.children)
 
 
-def _of_classes(name: str, pair: _Both, inside: bool) -> Change | None:
+def _of_classes(name: str, pair: _Both, inside: bool) -> Cause | None:
     """Return the change where an argument, or what it holds, has another class."""
     old, new = pair
     if old is None or new is None or (old.type, old.number) == (new.type, new.number):
@@ -184,7 +183,7 @@ def _short(kind: str) -> str:
     return ".".join(kind.replace("<locals>.", "").split(".")[-2:])
 
 
-def _of_fields(name: str, old: Tree, new: Tree, more: bool) -> Change | None:
+def _of_fields(name: str, old: Tree, new: Tree, more: bool) -> Cause | None:
     """Return the change of a class's fixed fields; None where they differ as objects alone."""
     same = [one.name for one in old.fields] == [one.name for one in new.fields]
     changed = [pair for pair in zip(old.fields, new.fields, strict=False) if pair[0] != pair[1]]
@@ -242,7 +241,7 @@ def _arrays(tree: Tree | None) -> int:
     return sum(map(_arrays, tree.children))
 
 
-def given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Change]:
+def given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Cause]:
     """Look at a static argument that is given in another way, or not at all."""
     before, after = statics
     if before is not None and after is not None:
@@ -255,7 +254,7 @@ def given_otherwise(pair: Pair, statics: tuple[Static | None, Static | None]) ->
         yield Change(before.name, static_text(before)[0], "", "static", ("", "absent"))
 
 
-def remedy(pair: Pair, what: Change, item: object) -> Remedy | None:
+def remedy(pair: Pair, what: Cause, item: object) -> Remedy | None:
     """Return what to do about a structure; None where JAX builds a program for each in any case."""
     name = what.argument
     match what.form:
@@ -296,4 +295,4 @@ def another_use(pair: Pair, differences: list[Difference]) -> Cause | None:
         form="use", place=place_text(old.call_site), library=package_of(built.function.file)
     )
     alike = several(list(dict.fromkeys(names)))
-    return caused("pytree", change, alike=alike, nearest=old.line.id)
+    return change._replace(kind="pytree", alike=alike, nearest=old.line.id)

@@ -7,7 +7,7 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
-from harness.profiles.causes.cause import Change, Look, Pair, Shape, Way
+from harness.profiles.causes.cause import Cause, Change, Look, Pair, Shape, Way
 from harness.watch import events
 from harness.watch.events import LONGEST_VALUE
 
@@ -170,7 +170,7 @@ def static_text(static: events.Static, other: events.Static | None = None) -> tu
     return text, "object"
 
 
-def static_change(before: events.Static, after: events.Static) -> Change:
+def static_change(before: events.Static, after: events.Static) -> Cause:
     """Return the change of a static value, in texts."""
     (one, way), (other, now) = static_text(before, after), static_text(after, before)
     return Change(after.name, one, other, ways=(way, now))
@@ -206,7 +206,7 @@ CONTEXTS = {
 """JAX's names of what a user sets with a context manager, in words."""
 
 
-def setting_change(name: str, before: str | None, after: str | None) -> Change:
+def setting_change(name: str, before: str | None, after: str | None) -> Cause:
     """Return the change of a setting or option."""
     ways: tuple[Way, Way] = ("absent" if before is None else "", "absent" if after is None else "")
     return Change(name, before or "", after or "", ways=ways)
@@ -215,7 +215,7 @@ def setting_change(name: str, before: str | None, after: str | None) -> Change:
 def of_operations(*names: str) -> Look:
     """Return what looks at those parameters of JAX's own operations that stand for a cause."""
 
-    def look(pair: Pair, statics: tuple[events.Static, events.Static]) -> list[Change] | None:
+    def look(pair: Pair, statics: tuple[events.Static, events.Static]) -> list[Cause] | None:
         before, after = statics
         if not pair.new.eager or after.name not in names:
             return None

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from harness.cli.profile import app, told
+from harness.cli.profile import answer, app
 from harness.errors import UsageError
 from harness.output.profile import summary
 from harness.profiles.causes.cause import Cause
@@ -73,7 +73,7 @@ def test_the_last_line_has_the_programs_end_and_the_limits(
     tmp_path, capfd, limits, code, expected, text
 ):
     folder = built(tmp_path / "p", 3)  # 30 ms each
-    assert told.tell(Ran(folder, code, 1, True), *limits, None) == expected
+    assert answer.tell(Ran(folder, code, 1, True), *limits, None) == expected
     last = capfd.readouterr().err.splitlines()[-1]
     assert last.startswith(f"harness: exit code {expected}: the program ended with {code}; ")
     assert text in last
@@ -103,20 +103,20 @@ def test_findings_with_a_muted_remedy_are_counted_in_one_line(tmp_path, monkeypa
 
 def test_limits_without_a_profile_are_not_kept(tmp_path, capfd):
     nothing = Ran(tmp_path, 0, 0, True)
-    assert told.tell(nothing, 3, 1.0, None) == 4
+    assert answer.tell(nothing, 3, 1.0, None) == 4
     assert capfd.readouterr().err.splitlines()[-1] == (
         "harness: exit code 4: the program ended with 0; --max-compiles and --max-seconds cannot "
         "be checked without a profile."
     )
-    assert told.tell(nothing, None, None, tmp_path / "r.html") == 4
+    assert answer.tell(nothing, None, None, tmp_path / "r.html") == 4
     assert "r.html cannot be written without a profile" in capfd.readouterr().err
-    assert told.tell(Ran(tmp_path, 3, 0, True), 3, None, None) == 3
-    assert told.tell(nothing, None, None, None) == 4
+    assert answer.tell(Ran(tmp_path, 3, 0, True), 3, None, None) == 3
+    assert answer.tell(nothing, None, None, None) == 4
 
 
 def test_nothing_in_a_name_moves_the_cursor_or_becomes_a_picture(tmp_path, capfd):
     made = Made().build("a\x1b[2J:smile:", cause=Cause("first"))
-    told.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None, None)
+    answer.tell(Ran(made.write(tmp_path / "p"), 0, 1, True), None, None, None)
     assert "a\\x1b[2J:smile:" in capfd.readouterr().err
 
 
@@ -127,11 +127,11 @@ def test_the_answer_fits_the_terminal_it_is_shown_on(tmp_path):
             made.build(f"a_long_name_of_a_function_{number}", line=number, called=number)
     profile = read(made.write(tmp_path / "p"))
     terminal = Console(file=io.StringIO(), force_terminal=True, width=80, height=20)
-    lines = told.answer(profile, terminal, below=2)
+    lines = answer.answer(profile, terminal, below=2)
     assert len(lines) <= 18
     assert all(len(line) <= 80 for line in lines if "harness profile" not in line)
     assert any("other finding" in line for line in lines)
-    whole = told.answer(profile)  # in a pipe, or a log of CI
+    whole = answer.answer(profile)  # in a pipe, or a log of CI
     assert whole == summary(profile, lines=None)
     assert all(any(f"function_{number}`" in line for line in whole) for number in range(40))
 

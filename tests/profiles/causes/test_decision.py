@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiles.decision import decide as deciding
-from harness.profiles.decision.decide import decide
+from harness.profiles.causes import decide as deciding
+from harness.profiles.causes.decide import decide
 from harness.report.profile.face import Profile
 from harness.watch import events
 from tests.profiles.made import Made

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.profiles.answer.findings import findings
+from harness.profiles.findings import findings
 
 X = np.ones(4, np.float32)
 
@@ -121,7 +121,7 @@ def test_each_setting_is_reported_with_how_often_it_changed():
 
 def test_many_builds_are_looked_up_by_what_they_share():
     """The number of earlier builds that one is compared with has a bound."""
-    from harness.profiles.decision import history
+    from harness.profiles.causes import history
 
     traced = jax.jit(lambda x, n, m: x, static_argnums=(1, 2)).trace
     compared = []

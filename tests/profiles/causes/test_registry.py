@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from harness.output.profile_causes import CLAUSES
 from harness.output.profile_remedies import TEXTS
 from harness.profiles.causes import pytree
-from harness.profiles.causes.cause import IDS, REMEDIES, Kind
+from harness.profiles.causes.cause import IDS, PLACES, REMEDIES
 from harness.profiles.causes.kinds import KINDS
 from tests.added import House
 from tests.report.pages import embedded
@@ -19,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 PROGRAM = """
 import sys
-from harness.profiles.decision.decide import decide
+from harness.profiles.causes.decide import decide
 from harness.output.profile import summary
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded
@@ -57,16 +55,10 @@ def test_a_cause_is_one_new_file_and_its_entry(tmp_path):
     assert "was highest, now default." in str(embedded(page))
 
 
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
-        ({"looks": {"sizes": lambda *_: None}}, "'x' looks at sizes; expected some of function, "),
-        ({"remedy": "padd"}, "'x' has the remedy 'padd'"),
-    ],
-)
-def test_a_cause_that_is_never_found_or_has_no_such_remedy_is_refused(given, error):
-    with pytest.raises(TypeError, match=error):
-        Kind(name="x", **given)
+def test_every_cause_looks_where_builds_are_compared_and_has_a_remedy_that_exists():
+    assert {place for kind in KINDS.values() for place in kind.looks} <= set(PLACES)
+    codes = {kind.remedy for kind in KINDS.values() if isinstance(kind.remedy, str)}
+    assert codes <= {"", *REMEDIES}
 
 
 def test_every_form_that_a_cause_can_have_has_words():

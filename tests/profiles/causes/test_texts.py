@@ -13,12 +13,12 @@ import pytest
 import harness
 from harness.output.profile_causes import sentence
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.answer.findings import findings
-from harness.profiles.answer.summary import shares
+from harness.profiles.causes.again import is_transformed
 from harness.profiles.causes.cause import Remedy
-from harness.profiles.causes.outside import is_transformed
-from harness.profiles.decision.decide import decide
+from harness.profiles.causes.decide import decide
+from harness.profiles.findings import findings
 from harness.profiles.model import Process
+from harness.profiles.summary import shares
 from harness.watch import events
 from tests.profiles import logs
 from tests.profiles.made import Made
@@ -344,7 +344,7 @@ def test_a_layout_of_what_jaxs_own_function_was_given_is_named():
     _, found = causes(LOOP, [(5, one, 1) for one in both], "lower", "compile")
     assert (found.kind, found.values) == ("layout", ("usual", "{0,1}"))
     text = sentence_of(found, LOOP)
-    assert "is built for each layout: `x` was the usual order, now {0,1}." in text
+    assert "the layout of `x` was the usual order, now {0,1}." in text
     both = (
         given(n, leaf=replace(X, sharding=f"SingleDeviceSharding() on cpu:{n}", committed=True))
         for n in (1, 2)

@@ -14,7 +14,7 @@ from harness.errors import HarnessError
 from harness.output import profile_diff
 from harness.output.profile_diff import SECONDS, document, warnings
 from harness.profiles.causes.cause import Cause, Remedy
-from harness.profiles.diff.compare import compare, frame
+from harness.profiles.compare import compare, frame
 from harness.watch.events import Program, Run
 from tests.profiles.made import Made
 

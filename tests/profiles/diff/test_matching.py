@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.profiles.diff.compare import compare
+from harness.profiles.compare import compare
 from harness.profiles.functions import by_function
 from harness.profiles.names import CELL, place_of
 from tests.profiles.made import Made

@@ -10,17 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from harness.profiles.answer.enclosing import (
+from harness.profiles.causes.again import eager_remedy, is_iteration
+from harness.profiles.causes.arrays import of_one_axis, padded_counts
+from harness.profiles.causes.cause import Cause, Remedy, Shape
+from harness.profiles.causes.kinds import BLAMELESS, KINDS
+from harness.profiles.enclosing import (
     Enclosing,
     caller_of,
     imports_jax,
     is_import,
     library_line,
 )
-from harness.profiles.causes.arrays import of_one_axis, padded_counts
-from harness.profiles.causes.cause import Cause, Remedy, Shape
-from harness.profiles.causes.kinds import BLAMELESS, KINDS
-from harness.profiles.causes.outside import eager_remedy, is_iteration
 from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, count_of, seconds_of
 from harness.profiles.names import line_text

@@ -5,17 +5,14 @@ A function that was renamed, or moved to another file, is one that is gone and o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from harness.profiles.causes.cause import Cause
 from harness.profiles.figures import Defect, damage
 from harness.profiles.functions import COUNTS, SIZES, Counted, by_function
-from harness.profiles.model import Built
 from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES
 from harness.watch.events import Backend, Import
@@ -28,46 +25,14 @@ NOT_KNOWN = "not recorded"
 Status = Literal["changed", "new", "gone", "same"]
 
 
-class FunctionTotals:
-    """What was built of a function in one profile; its seconds are of one run, with no error bar.
-
-    Attributes:
-        causes: builds by (kind, argument) of their cause.
-        examples: the first cause of each, with its build.
-        settings: what `jax.jit` was given.
-    """
-
-    def __init__(self, one: Counted, profile: Recorded) -> None:
-        self.counts, self.seconds, self.sizes = one.counts, one.seconds, one.sizes
-        self.causes: Counter[tuple[str, str]] = Counter()
-        self.examples: dict[tuple[str, str], tuple[Cause, Built]] = {}
-        self.settings: dict[str, str] = {}
-        for built in one.builds:
-            cause = profile.cause_of(built)
-            self.causes[cause.kind, cause.argument] += 1
-            self.examples.setdefault((cause.kind, cause.argument), (cause, built))
-            if built.settings is not None:
-                self.settings.update(built.settings.jit)
-
-    @property
-    def total_s(self) -> float:
-        """All stages together."""
-        return sum(self.seconds.values())
-
-    @property
-    def requests(self) -> int:
-        """Programs that were asked for, compiled or loaded."""
-        return self.counts["compiles"] + self.counts["loads"]
-
-
 @dataclass(frozen=True)
 class FunctionChange:
     """A function in two profiles."""
 
     function: Counted
     """As B has it; as A has it where B has none."""
-    a: FunctionTotals
-    b: FunctionTotals
+    a: Counted
+    b: Counted
     status: Status
 
     @property
@@ -144,8 +109,11 @@ def compare(a: Recorded, b: Recorded) -> ProfileDifference:
 def _change(one: Counted | None, other: Counted | None, a: Recorded, b: Recorded) -> FunctionChange:
     shown = other or one
     assert shown is not None
-    nothing = Counted(shown.key, shown.function)
-    before, after = FunctionTotals(one or nothing, a), FunctionTotals(other or nothing, b)
+    before, after = (side or Counted(shown.key, shown.function) for side in (one, other))
+    for side, profile in ((before, a), (after, b)):
+        for built in side.builds:
+            cause = profile.cause_of(built)
+            side.examples.setdefault((cause.kind, cause.argument), []).append((cause, built))
     exact = [(side.counts, side.causes, side.sizes, side.settings) for side in (before, after)]
     status: Status = "same" if exact[0] == exact[1] else "changed"
     if one is None or other is None:
@@ -256,7 +224,7 @@ def _machines(profile: Recorded) -> tuple[tuple[str, int], ...]:
     return tuple(sorted({(one.host, one.cpu_count) for one in started}))
 
 
-def numbers(side: FunctionTotals) -> dict[str, float]:
+def numbers(side: Counted) -> dict[str, float]:
     """Return all counts, seconds and sizes of a side."""
     seconds = {f"{stage}_s": took for stage, took in side.seconds.items()}
     return {**side.counts, **seconds, **side.sizes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -111,7 +111,9 @@ def tell(
     """Print on standard error what the profile says; return the exit code."""
     if name := programs.signal_of(ran.code):
         _say(f"The program was ended by {name}.")
-    code, limits = ran.code, _Limits(max_compiles, max_seconds)
+    code, used = ran.code, dict[str, float]()
+    asked = {"--max-compiles": max_compiles, "--max-seconds": max_seconds}
+    limits = {name: limit for name, limit in asked.items() if limit is not None}
     if not ran.processes:
         _say(
             f"Nothing was recorded in {ran.folder}: the program ran no Python, or one that ignores "
@@ -127,7 +129,7 @@ def tell(
             if is_unknown(profile):
                 code = code or ExitCode.NOTHING
             else:
-                limits.judge(profile)
+                used = _used(profile)
             if report is not None:
                 write(profile, report)
                 _say(f"Report: {report}")
@@ -137,47 +139,33 @@ def tell(
         if not ran.complete:
             _say(f"How the program ended could not be written: {ran.folder} is full or gone.")
         _say(f"Profile: {ran.folder}")
-    if limits.exceeded:
+    if any(used.get(name, 0) > limit for name, limit in limits.items()):
         code = code or ExitCode.WORSE
-    if limits.given:
-        _say(f"harness: exit code {code:d}: the program ended with {ran.code}; {limits.text()}.")
+    if limits:
+        text = _limits_text(limits, used)
+        _say(f"harness: exit code {code:d}: the program ended with {ran.code}; {text}.")
     return code
 
 
-class _Limits:
-    """What `--max-compiles` and `--max-seconds` allow, and what a profile has."""
+def _used(profile: Recorded) -> dict[str, float]:
+    """Return what each limit is held against."""
+    total = next(totals(profile), None)
+    return {
+        "--max-compiles": sum(built.times("compile") for built in profile.builds),
+        "--max-seconds": total.build_s if total is not None else 0.0,
+    }
 
-    def __init__(self, max_compiles: int | None, max_seconds: float | None) -> None:
-        limits = {"--max-compiles": max_compiles, "--max-seconds": max_seconds}
-        self.given = {name: limit for name, limit in limits.items() if limit is not None}
-        self._used: dict[str, float] = {}
 
-    def judge(self, profile: Recorded) -> None:
-        """Count what was built."""
-        total = next(totals(profile), None)
-        compiles = sum(built.times("compile") for built in profile.builds)
-        self._used = {
-            "--max-compiles": compiles,
-            "--max-seconds": total.build_s if total is not None else 0.0,
-        }
-
-    @property
-    def exceeded(self) -> bool:
-        """Whether more was built than one of them allows."""
-        return any(self._used.get(name, 0) > limit for name, limit in self.given.items())
-
-    def text(self) -> str:
-        """Return each limit beside what was built."""
-        if not self._used:
-            return f"{' and '.join(self.given)} cannot be checked without a profile"
-        parts = []
-        for name, limit in self.given.items():
-            used = self._used[name]
-            built = f"{used} compiled or loaded"
-            if name == "--max-seconds":
-                built = f"{used:.3g} s of building"
-            parts.append(f"{built}, {'over' if used > limit else 'within'} {name} {limit}")
-        return "; ".join(parts)
+def _limits_text(limits: Mapping[str, float], used: Mapping[str, float]) -> str:
+    """Return each limit beside what was built."""
+    if not used:
+        return f"{' and '.join(limits)} cannot be checked without a profile"
+    shown = {"--max-compiles": "{:.0f} compiled or loaded", "--max-seconds": "{:.3g} s of building"}
+    return "; ".join(
+        f"{shown[name].format(used[name])}, {'over' if used[name] > limit else 'within'} {name} "
+        f"{limit}"
+        for name, limit in limits.items()
+    )
 
 
 def _say(*lines: str) -> None:

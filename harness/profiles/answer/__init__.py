@@ -1,1 +1,0 @@
-"""The answer first: builds grouped by function and cause, and put into words."""

@@ -1,1 +1,0 @@
-"""A profile as frames and tables."""
