@@ -9,7 +9,7 @@ import pytest
 
 from harness.profiles.causes.cause import Cause
 from harness.profiles.findings import Finding
-from harness.watch.events import Function
+from harness.watch.events import Around, Function
 from tools.profile_corpus.__main__ import Program, judged, programs, verdict
 
 TWICE = """
@@ -23,7 +23,8 @@ sys.exit(int(sys.argv[1]))
 
 
 def finding(seconds, name, kind="again", cause="static value", argument="n", **more):
-    function = Function(1, name, name, "/p/a.py", 1, "program", more.pop("through", ""))
+    around = tuple(Around(*one) for one in more.pop("around", ()))
+    function = Function(1, name, name, "/p/a.py", 1, "program", 0, around)
     return Finding(
         kind,
         seconds,
@@ -55,12 +56,12 @@ F, G = finding(0.9, "f"), finding(1.0, "g", "first", "first", "")
         (({"argument": "m"},), [replace(F, others=(("m", 2),))], "right"),
         (
             ({"given": "body at a.py:9"},),
-            [finding(1.0, "f", through="jit, body at /p/a.py:9")],
+            [finding(1.0, "f", around=[("jit",), ("body", "/p/a.py", 9)])],
             "right",
         ),
         (
             ({"given": "body at a.py:9"},),
-            [finding(1.0, "f", through="body at /p/a.py:19")],
+            [finding(1.0, "f", around=[("body", "/p/a.py", 19)])],
             "wrong",
         ),
         ((), [F], "wrong"),

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import harness
 from harness.profiles.findings import Finding, findings
-from harness.profiles.names import package_of
+from harness.profiles.names import around_text, package_of
 from tests.repositories import git
 
 # Modules are run with -P: the folder of a library's tests may hold a `typing.py` of its own.
@@ -79,7 +79,7 @@ def data_of(finding: Finding) -> dict[str, Any]:
         "function": function.name,
         "library": package_of(function.file) if function.origin == "library" else "",
         "line": f"{function.file}:{function.line}",
-        "given": function.through,
+        "given": around_text(function.around),
         "site": next(iter(finding.sites), ""),
     }
     if cause := finding.cause:
