@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 
 from harness.patches.hoist import JITS, PARTIALS
@@ -218,11 +219,8 @@ def _with_dtype(source: ProgramFile, value: ast.expr, dtype: str) -> list[Edit]:
 # --- loops and sizes ------------------------------------------------------------------------------
 
 _ITERATES = frozenset(("enumerate", "zip", "reversed", "list", "tuple", "sum", "max", "min", "map"))
-_SIZED = frozenset(
-    (
-        *("unique", "unique_values", "nonzero", "flatnonzero", "argwhere", "where", "union1d"),
-        *("intersect1d", "setdiff1d", "setxor1d", "compress", "extract"),
-    )
+_SIZED = re.compile(
+    "unique(_values)?|(flat)?nonzero|argwhere|where|(union|intersect)1d|set(diff|xor)1d|compress|extract"
 )
 
 
@@ -263,7 +261,7 @@ def sized_by_numpy(source: ProgramFile, lines: set[int]) -> list[Edit]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             jnp = dotted(node.func.value) in ("jnp", "jax.numpy")
             one_argument = node.func.attr != "where" or len(node.args) == 1
-            if jnp and one_argument and node.func.attr in _SIZED:
+            if jnp and one_argument and _SIZED.fullmatch(node.func.attr):
                 np, more = source.imported("numpy", "np")
                 edits += [*more, Edit(*source.span(node.func.value), np)]
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare):

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,16 +18,9 @@ from harness.profiles.recorded import Recorded, read
 from harness.watch import observe, programs
 from harness.watch.session import SAMPLE_VARIABLE
 
-LEFT_OUT = frozenset(
-    (
-        *(".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__"),
-        *(".mypy_cache", ".pytest_cache", ".ruff_cache"),
-    )
-)
-"""Folders that are not copied."""
-
 MOST_BYTES = 500 * 10**6
 
+_LEFT_OUT = ("venv", "node_modules", "__pycache__")
 _ROOTS = (".git", "pyproject.toml", "setup.py")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
@@ -37,6 +30,11 @@ TEXT_TOLERANCE = 1e-5
 
 ARRAY_TOLERANCE = 64
 """How far values may differ: so often the spacing of their dtype at the largest of them."""
+
+
+def left_out(names: Iterable[str]) -> set[str]:
+    """Return the names that are not copied: hidden ones, environments, and what is compiled."""
+    return {one for one in names if one.startswith(".") or one in _LEFT_OUT}
 
 
 def root_of(folder: Path) -> Path:
@@ -63,7 +61,7 @@ class CopiedProgram:
         """Refuse a project that is too large to copy several times."""
         size = 0
         for folder, folders, files in os.walk(self.root):
-            folders[:] = [one for one in folders if one not in LEFT_OUT]
+            folders[:] = {*folders} - left_out(folders)
             for name in files:
                 path = os.path.join(folder, name)
                 size += os.lstat(path).st_size
@@ -103,7 +101,7 @@ def run(program: CopiedProgram, changed: Mapping[Path, str], scratch: Path) -> O
     copy, profile, results = scratch / "copy", scratch / "profile", scratch / "results"
     for folder in (profile, results):
         folder.mkdir(parents=True)
-    shutil.copytree(program.root, copy, symlinks=True, ignore=lambda _, names: LEFT_OUT & {*names})
+    shutil.copytree(program.root, copy, symlinks=True, ignore=lambda _, names: left_out(names))
     for path, text in changed.items():
         (copy / path.relative_to(program.root)).write_text(text, encoding="utf-8")
     before = _files(copy)
@@ -158,12 +156,13 @@ def _environment(root: Path, copy: Path, profile: Path, results: Path) -> dict[s
 
 
 def _files(folder: Path) -> dict[str, tuple[int, int]]:
-    found = {}
+    states = {}
     for path in folder.rglob("*"):
-        if path.is_file() and not LEFT_OUT & {*path.parts}:
+        name = path.relative_to(folder)
+        if path.is_file() and not left_out(name.parts):
             status = path.stat()
-            found[path.relative_to(folder).as_posix()] = (status.st_mtime_ns, status.st_size)
-    return found
+            states[name.as_posix()] = (status.st_mtime_ns, status.st_size)
+    return states
 
 
 def _results(folder: Path) -> Iterator[Any]:

@@ -20,10 +20,7 @@ _CALLS = frozenset(("print", "open", "input", "next", "exec", "eval", "setattr",
 _MODULES = ("random.", "np.random.", "numpy.random.", "time.", "datetime.", "os.", "secrets.")
 _RETURNING = frozenset(("pop", "popitem", "setdefault", "send"))
 _METHODS = _RETURNING | frozenset(
-    (
-        *("append", "extend", "insert", "update", "add", "remove", "discard", "clear"),
-        *("write", "writelines", "put", "sort", "reverse"),
-    )
+    ("append", "extend", "insert", "update", "add", "remove", "discard", "clear", "write", "sort")
 )
 """Methods that change their object; but for the first, where nothing takes what they return."""
 

@@ -17,19 +17,12 @@ from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
 from harness.watch.events import Frame
 
-ONCE = frozenset(
-    (
-        *("jit once", "jit once and pass", "partial once", "pass what it binds", "method"),
-        *("method and pass", "filter_jit once", "filter_jit once and pass", "pass what differs"),
-    )
-)
-DYNAMIC = frozenset(
-    (
-        *("dynamic", "dynamic unless it sizes", "dynamic bool"),
-        *("filter_jit array", "filter_jit array unless it sizes"),
-    )
-)
-TYPED = frozenset(("always an array", "explicit dtype"))
+ONCE = ("JH001", "JH002", "JH004", "JH005", "JH006", "JH007", "JH010", "JH013", "JH014")
+DYNAMIC = ("JH020", "JH021", "JH022", "JH024", "JH025")
+TYPED = ("JH054", "JH055")
+ITERATED = ("JH086",)
+SIZED = ("JH089", "JH090")
+"""The remedies that are written, by identifier."""
 
 
 @dataclass(frozen=True)
@@ -92,29 +85,28 @@ def proposals(profile: Recorded, program: CopiedProgram) -> tuple[list[Proposal]
 
 def _proposal(finding: Finding, program: CopiedProgram) -> Proposal:
     assert finding.remedy is not None
-    kind, function = finding.remedy.kind, finding.function
+    remedy, function = finding.remedy.id, finding.function
     site = finding.builds[0].call_site
     names = {one.name for one in finding.functions}
-    if kind in ONCE:
+    if remedy in ONCE:
         source = _source(site.file, program)
         edits, name = hoist.jitted_once(source, function, site)
         names.add(name)
-    elif kind in DYNAMIC:
+    elif remedy in DYNAMIC:
         source = _source(function.file, program)
         several = (finding.remedy.argument, *(name for name, _ in finding.others))
         edits = arguments.made_dynamic(source, function, several)
-    elif kind in TYPED:
+    elif remedy in TYPED:
         source = _source(site.file, program)
         edits = _typed(finding, source, site)
-    elif kind in ("numpy to iterate", "size", "where"):
+    elif remedy in ITERATED + SIZED:
         sites = _own_sites(finding.builds, program)
         source = _source(next(iter(sites)), program)
-        write = (
-            arguments.iterated_by_numpy if kind == "numpy to iterate" else arguments.sized_by_numpy
-        )
+        iterates = remedy in ITERATED
+        write = arguments.iterated_by_numpy if iterates else arguments.sized_by_numpy
         edits = write(source, sites[str(source.path)])
     else:
-        raise Refused("no-kind", finding.remedy.id)
+        raise Refused("no-kind", remedy)
     proposal = Proposal(finding, source, tuple(edits), frozenset(names))
     if proposal.text == source.text:
         raise Refused("no-place", function.name)
@@ -126,7 +118,7 @@ def _source(file: str, program: CopiedProgram) -> ProgramFile:
     if not file or not path.is_relative_to(program.root):
         raise Refused("elsewhere", file)
     parts = path.relative_to(program.root).parts
-    if copies.LEFT_OUT & {*parts} or "site-packages" in parts:
+    if copies.left_out(parts) or "site-packages" in parts:
         raise Refused("elsewhere", file)
     return ProgramFile(path)
 

@@ -32,11 +32,12 @@ KINDS = {
     "recreated": patches.ONCE,
     "once": patches.ONCE,
     "static": patches.DYNAMIC,
-    "loop": frozenset(("numpy to iterate", "few sizes")),
-    "size": frozenset(("size", "where")),
-    "cache": frozenset(),
-    "none": frozenset(),
+    "loop": (*patches.ITERATED, "JH088"),
+    "size": patches.SIZED,
+    "cache": (),
+    "none": (),
 }
+"""By kind of program, the remedies that are counted."""
 
 
 class Small(NamedTuple):
@@ -91,8 +92,8 @@ def result(small: Small, scratch: Path, checkouts: Path | None) -> tuple[str, fl
     program = patches.program_of(profile)
     proposed, left = patches.proposals(profile, program)
     mine = KINDS[small.kind]
-    proposed = [one for one in proposed if one.finding.remedy.kind in mine]
-    left = [one for one in left if one.finding.remedy.kind in mine]
+    proposed = [one for one in proposed if one.finding.remedy.id in mine]
+    left = [one for one in left if one.finding.remedy.id in mine]
     avoidable = sum(one.finding.seconds for one in [*proposed, *left])
     proof = patches.prove(program, proposed, scratch / "runs", lambda _: None)
     left += proof.left
