@@ -128,8 +128,8 @@ class _Words:
         return f"{programs} of a shard_map outside jit, built again at every call"
 
     def _large(self, finding: Finding) -> str:
-        name = finding.function.name
-        return f"JAX's `{name}` was {finding.reached} outside jit{_by(finding)}"
+        name, times = finding.function.name, f" {times_text(finding.count)}" * (finding.count > 1)
+        return f"JAX's `{name}` was {finding.reached} outside jit{_by(finding)}{times}"
 
     def _small(self, finding: Finding) -> str:
         when = {"traced": " while others are traced", "imported": " while it is imported"}

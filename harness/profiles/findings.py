@@ -323,11 +323,12 @@ def _first(group: BuildGroup) -> Finding:
 def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
     """Yield the builds that are of JAX's own functions.
 
-    One that took `slow_s` is a finding of its own, and so is a loop or branch (`scan`, `while`,
-    `cond`) with functions in it. Small programs are one finding for each caller: the program
-    itself, or a library; and for what has another remedy.
+    Those that took `slow_s` are a finding for each function and line, and so is a loop or branch
+    (`scan`, `while`, `cond`) with functions in it. Small programs are one finding for each caller:
+    the program itself, or a library; and for what has another remedy.
     """
     small: dict[tuple[str, When], list[Built]] = {}
+    large: dict[tuple[str, str, str], list[Built]] = {}
     loops: dict[tuple[str, tuple[Around, ...], str], list[Built]] = {}
     enclosing = Enclosing(profile.builds)
     sharded = _shard_maps(profile.builds)
@@ -347,9 +348,12 @@ def _outside_jit(profile: Recorded, slow_s: float) -> Iterator[Finding]:
         elif built.line.parent:
             small.setdefault((caller, "traced"), []).append(built)
         elif built.build_ns >= max(1e9 * max(slow_s, _LARGE_S), usual.get(built.line.function, 0)):
-            yield _large(built, caller, enclosing)
+            site = enclosing.site_of(built) if caller else built.site
+            large.setdefault((caller, built.function.name, site), []).append(built)
         else:
             small.setdefault((caller, ""), []).append(built)
+    for (caller, _, site), builds in large.items():
+        yield _large(builds, caller, site, enclosing)
     yield from (_loop(builds, caller, enclosing) for (caller, *_), builds in loops.items())
     for (caller, when), builds in small.items():
         yield _small(builds, caller, when, enclosing, profile)
@@ -375,16 +379,16 @@ def _functions(builds: Iterable[Built]) -> tuple[Function, ...]:
     return tuple(by_name[name] for name, _ in counts.most_common())
 
 
-def _large(built: Built, caller: str, enclosing: Enclosing) -> Finding:
-    remedy, site = eager_remedy(built), built.site
+def _large(builds: Sequence[Built], caller: str, site: str, enclosing: Enclosing) -> Finding:
+    remedy = eager_remedy(builds[0])
     if caller:
-        remedy, site = _library_remedy([built], enclosing), enclosing.site_of(built)
-    elif remedy and remedy.kind == "inside jit" and (function := enclosing.to_jit(built)):
+        remedy = _library_remedy(builds, enclosing)
+    elif remedy and remedy.kind == "inside jit" and (function := enclosing.to_jit(builds[0])):
         remedy = Remedy("jit functions", functions=(function,))
     return Finding(
         "large",
-        **_done([built]),  # type: ignore[arg-type]
-        functions=(built.function,),
+        **_done(builds),  # type: ignore[arg-type]
+        functions=(builds[0].function,),
         caller=caller,
         remedy=remedy,
         sites=(site,) if site else (),

@@ -80,7 +80,7 @@ def data_of(finding: Finding) -> dict[str, Any]:
         "library": package_of(function.file) if function.origin == "library" else "",
         "line": f"{function.file}:{function.line}",
         "given": around_text(function.around),
-        "site": next(iter(finding.sites), ""),
+        "site": finding.sites,
     }
     if cause := finding.cause:
         others = [argument for argument, _ in finding.others]
@@ -90,12 +90,17 @@ def data_of(finding: Finding) -> dict[str, Any]:
 
 
 def is_expected(finding: Finding, expected: Mapping[str, Any]) -> bool:
-    """Return whether a finding has these values; of places, the end is compared."""
+    """Return whether a finding has these values; of places, the end is compared.
+
+    Which line of a finding took most depends on the load: it is any of them.
+    """
     data = data_of(finding)
     for name, value in expected.items():
         one = data.get(name)
         if name == "site":  # a line, or any line of a file
-            same = any(text.endswith(value) for text in (one, one.rpartition(":")[0]))
+            same = any(
+                end.endswith(value) for text in one for end in (text, text.rpartition(":")[0])
+            )
         elif name == "line":
             same = one.endswith(value)
         elif name == "given":  # `f at file.py:2`, any of several
