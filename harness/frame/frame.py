@@ -180,10 +180,13 @@ def to_frame(
 
 def axis_values(axes: Sequence[Mapping[str, Any]], case: Array) -> dict[str, Array]:
     """Return a column of objects per axis, NaN where a case lacks it; arguments as above."""
-    return {
-        name: objects(one.get(name, math.nan) for one in axes)[case]
-        for name in dict.fromkeys(name for one in axes for name in one)
-    }
+    columns: dict[str, Array] = {}
+    for at, one in enumerate(axes):
+        for name, value in one.items():
+            if name not in columns:
+                columns[name] = np.full(len(axes), math.nan, dtype=object)
+            columns[name][at] = value
+    return {name: column[case] for name, column in columns.items()}
 
 
 def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
