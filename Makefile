@@ -23,7 +23,7 @@ INSTALLED = $(VENV)/.installed
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench gpu nightly test campaigns replay test-releases lint dist extras lock notebook docs docs-serve images clean
+.PHONY: help setup bench gpu nightly test campaigns replay test-releases releases lint dist extras lock notebook docs docs-serve images clean
 
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
@@ -40,6 +40,8 @@ help:
 	@echo '                      MINUTES=10    of each kind of kills'
 	@echo 'make replay         go through the documentation, install the wheel, and let asv build an environment, as a user would'
 	@echo 'make test-releases  run all tests on every supported JAX release (needs Python 3.11, 3.12 and 3.13)'
+	@echo 'make releases       try what changes from one JAX release to the next, write docs/jax-by-release.md, print what differs'
+	@echo '                      SECONDS_TOO=1  measure how long compiling takes, too: many minutes, 3 GB'
 	@echo 'make nightly        measure on every supported JAX release, compare with the last good night, write a summary'
 	@echo '                      MACHINE=name     NIGHT_EFFORT=8x1     INSTALL=jax[cuda13] into every environment'
 	@echo 'make lint           ruff and mypy'
@@ -142,7 +144,7 @@ campaigns: setup
 	for campaign in "damaged --count 5000" "damaged --flips 5000" "interrupts --count 100" "at_once --count 16" \
 	    "wrong_inputs" "disk_faults --rounds 56" "clocks --rounds 33" "memory --rounds 8" \
 	    "kills --minutes $(MINUTES)" "nightly_kills --rounds $(MINUTES)" \
-	    "probe" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
+	    "releases --python $(CURDIR)/$(BIN)/python" "cache_causes" "fleet_kills --minutes $(MINUTES)"; do \
 	    echo "==> python -m tools.$$campaign"; \
 	    $(BIN)/python -m tools.$$campaign || status=1; \
 	done; exit $$status
@@ -188,6 +190,17 @@ test-releases:
 	done; \
 	if [ -n "$$failed" ]; then echo "make test-releases: failed or not run:$$failed" >&2; exit 1; fi; \
 	echo 'make test-releases: all passed'
+
+# What changes from one release to the next, tried in an environment for each: docs/jax-by-release.md.
+releases:
+	@eval "$$FIND_PYTHON"; pythons=; \
+	for release in $(RELEASES); do \
+	    name=$${release%%:*}; lock=$${release##*:}; version=$${release#*:}; version=$${version%:*}; \
+	    python=$$(find_python $$version) || { echo "make releases: no Python $$version" >&2; exit 1; }; \
+	    $(MAKE) --no-print-directory setup VENV=.venvs/$$name LOCK=$$lock PYTHON="$$python" >&2 || exit 5; \
+	    pythons="$$pythons --python $(CURDIR)/.venvs/$$name/bin/python"; \
+	done; \
+	.venvs/$$name/bin/python -m tools.releases $$pythons --write $(if $(SECONDS_TOO),--seconds)
 
 # `harness nightly` on an environment for each release. Where a Python is missing, the others are measured.
 nightly:

@@ -41,6 +41,8 @@ PUBLIC = {
     "hchau630/torch-bessel": ("ef054250f877", ".asv/results"),
     "openmc-dev/openmc-performance-bench": ("217999a3e977", ".asv/results"),
     "Unidata/MetPy-benchmark": ("d7e4c144d5c6", "results"),
+    "UXARRAY/uxarray-asv": ("c48d3a311e2f", "results"),
+    "emsig/emg3d-bench": ("dbc965471953", "results"),
     "pv/scipy-bench": ("32e8a2eb31e6", "results"),
 }
 """Public trees: repository, commit, and the results folder in it. None of it is in this one."""

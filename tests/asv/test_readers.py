@@ -8,7 +8,7 @@ from asv_runner.benchmarks.mark import SkipNotImplemented
 
 from harness.asv import suite
 from harness.asv.call import AsvCall
-from harness.asv.measure import measure
+from harness.asv.measure import measure, work_of
 from harness.asv.metrics import answers as answers_of
 from harness.asv.verbs import call_of
 from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
@@ -206,3 +206,15 @@ def test_a_comparison_is_no_ordinary_measurement():
 def test_bench_selects_the_cases_that_asv_will_ask_for(bench, chosen):
     call = AsvCall(bench=tuple(bench))
     assert [case for case in CASES if call.selects(Product, case)] == chosen
+
+
+@pytest.mark.parametrize(
+    ("stage", "target", "reason"),
+    [
+        ("output_bytes", "cpu", "output_bytes is no work of this process"),
+        ("trace", "gpu:h200", "gpu:h200 is compiled for in processes"),
+    ],
+)
+def test_a_profiler_of_what_is_no_work_here_is_given_the_reason(capsys, stage, target, reason):
+    assert work_of(Product, Case(target=target), stage)() == 0
+    assert f"harness: nothing to profile: {reason}" in capsys.readouterr().err

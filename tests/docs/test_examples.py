@@ -12,7 +12,7 @@ from tests.docs import examples, pages
 from tests.docs.transcript import PAGE as TRANSCRIPT
 
 PAGES = pages.pages()
-WRITTEN_BY_A_COMMAND = ("docs/cache/probe.md", "docs/cache/sharing.md")
+WRITTEN_BY_A_COMMAND = ("docs/jax-by-release.md", "docs/cache/sharing.md")
 """Pages of results with the command that wrote them; tests/cache holds what they say."""
 
 

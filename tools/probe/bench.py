@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -20,8 +20,6 @@ HERE = Path(__file__).parent
 
 TIMEOUT_S = 90.0
 """A process that takes longer has hung: JAX itself waits at most 10 s for a lock."""
-
-INSTALLATION = ("jax", "jaxlib", "python", "modules")
 
 DISK_BYTES = 256 * 1024
 
@@ -35,17 +33,14 @@ class NotApplicable(Exception):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """What one process did to a cache directory; `writes` counts also those that then failed."""
+    """What one process did to a cache directory."""
 
-    label: str
     requests: int = 0
     hits: int = 0
-    writes: int = 0
     files_before: int = 0
     files_after: int = 0
     bytes_after: int = 0
     call_s: float = 0.0
-    process_s: float = 0.0
     warnings: tuple[str, ...] = ()
     error: str = ""
     killed: bool = False
@@ -93,10 +88,9 @@ class Started:
     cache: Path
     process: subprocess.Popen
     files_before: int
-    began_s: float = field(default_factory=time.monotonic)
 
     def finish(self):
-        """Wait for the end, note what happened as evidence of the row, and give it."""
+        """Wait for the end, and give what happened."""
         try:
             done = forks.finished(self.process, TIMEOUT_S)
             code, out, err = done.returncode, done.stdout, done.stderr
@@ -104,23 +98,18 @@ class Started:
             code, out, err = None, "", f"no end after {TIMEOUT_S:.0f} s"
         last = out.strip().rpartition("\n")[2]
         report = json.loads(last) if code == 0 and last.startswith("{") else {}
-        self.bench.installation |= {name: report[name] for name in INSTALLATION if name in report}
         killed = code == -signal.SIGKILL
         reason = err.strip().rpartition("\n")[2] or f"exit code {code}"
-        run = Run(
-            label=self.label,
+        return Run(
             files_before=self.files_before,
             files_after=len(entries(self.cache)),
             bytes_after=size_bytes(self.cache),
             call_s=round(report.get("call_s", 0.0), 4),
-            process_s=round(time.monotonic() - self.began_s, 3),
             warnings=tuple(map(self.bench.scrub, report.get("warnings", ()))),
             error="" if report or killed else self.bench.scrub(reason),
             killed=killed,
-            **{name: report[name] for name in ("requests", "hits", "writes", "correct") if report},
+            **{name: report[name] for name in ("requests", "hits", "correct") if report},
         )
-        self.bench.runs.append(run)
-        return run
 
     def wait_until(self, sign):
         """Wait until the process has made a file, or has ended without making it."""
@@ -136,14 +125,11 @@ class Started:
 
 
 class Bench:
-    """Where one installation's rows run; `runs` collects the evidence of the row under way."""
+    """Where one installation's rows run."""
 
     def __init__(self, python, scratch):
         self.python = python
         self.scratch = scratch
-        self.runs = []
-        self.installation = {}
-        """What the processes said of themselves."""
         self._folders = 0
         self._filled = None
 
@@ -168,7 +154,6 @@ class Bench:
             shutil.copytree(path, kept)
         else:
             shutil.copytree(kept, path)
-            self.runs.append(self._filled)
         return path
 
     def fill(self, cache, program="plain", **options):
