@@ -91,9 +91,11 @@ def main():
         release = of_jax.pop("jax")
         before = committed.get(release, {})
         print(f"jax {release}: {len(of_jax['results'])} experiments", flush=True)
+        today = datetime.now(UTC).date().isoformat()
+        seconds_on = today if asked.seconds else before.get("dates", {}).get("seconds", "never")
         now[release] = {
             **of_jax,
-            "date": datetime.now(UTC).date().isoformat(),
+            "dates": {"experiments": today, "caching": today, "seconds": seconds_on},
             "cache": cache(python),
             "targets": targets_of(python),
             "seconds": seconds(python) if asked.seconds else before.get("seconds", {}),

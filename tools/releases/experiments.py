@@ -135,7 +135,7 @@ def matrix(n=64, dtype="float32"):
 # Tracing
 
 
-@experiment("tracing", "`__eq__` calls for 200 different values of a static argument")
+@experiment("tracing", "`__eq__` calls for 200 different values of a static argument, rounded")
 def static_comparisons():
     class Value:
         calls = 0
@@ -153,7 +153,7 @@ def static_comparisons():
     jitted = jax.jit(lambda value, x: x * value.number, static_argnums=0)
     for number in range(200):
         jitted(Value(number), X)
-    return Value.calls
+    return round(Value.calls, -4)  # how often hashes collide differs a little
 
 
 def _traces(values):

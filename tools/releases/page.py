@@ -94,9 +94,12 @@ def differences(release, results, committed):
 
 def text(results):
     """Return the page."""
-    lines = [HEAD, *_table(["jax", "jaxlib", "Python", "tried on"], [
-        [release, one["jaxlib"], one["python"], one["date"]] for release, one in results.items()
-    ])]  # fmt: skip
+    installed = [
+        [release, one["jaxlib"], one["python"], *one["dates"].values()]
+        for release, one in results.items()
+    ]
+    headings = ["jax", "jaxlib", "Python", "experiments on", "caching on", "seconds on"]
+    lines = [HEAD, *_table(headings, installed)]
     columns = [cells(one) for one in results.values()]
     keys = list(dict.fromkeys(key for column in columns for key in column))
     changed = {key for key in keys if len({column.get(key) for column in columns}) > 1}
