@@ -14,9 +14,6 @@ HARNESS = Path(__file__).parents[1] / "harness"
 MOST_FILES_IN_A_CHAIN = 12
 """The longest way down: who changes the file at its end may have to look into so many."""
 
-KNOTS = ("engine",)
-"""Rooms in which types still make circles: none may be added."""
-
 MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 
 ROOMS = (
@@ -92,17 +89,13 @@ def upwards(folder, rooms):
     return sorted(found)
 
 
-def circle(folder, types=False, but=()):
+def circle(folder, types=False):
     """Return the files of a circle of imports with the lines that close it, or an empty text.
 
-    With `types`, imports under TYPE_CHECKING count, but for those inside the rooms of `but`.
+    With `types`, imports under TYPE_CHECKING count.
     """
     files, used = imports(folder, types)
-    graph = {
-        name: {one for one in targets if room(name) not in but or room(one) != room(name)}
-        for name, targets in used.items()
-        if name != folder.name
-    }
+    graph = {name: set(targets) for name, targets in used.items() if name != folder.name}
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
@@ -135,7 +128,7 @@ def test_there_is_no_circle_of_imports():
 
 
 def test_types_make_no_circle_either():
-    assert circle(HARNESS, types=True, but=KNOTS) == ""
+    assert circle(HARNESS, types=True) == ""
 
 
 def test_no_chain_of_imports_is_long():
@@ -191,14 +184,7 @@ FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from house
 def test_a_circle_that_only_types_close_is_named(house):
     (house / "low" / "one.py").write_text(FOR_TYPES.format("high", "two"))
     assert circle(house) == ""
-    assert "house/low/one.py:3 imports house.high.two" in circle(house, types=True, but=("low",))
-
-
-def test_a_circle_of_types_inside_a_room_is_named_but_where_it_may_be(house):
-    (house / "low" / "one.py").write_text(FOR_TYPES.format("low", "other"))
-    (house / "low" / "other.py").write_text(FOR_TYPES.format("low", "one"))
-    assert "house/low/other.py:3" in circle(house, types=True, but=("high",))
-    assert circle(house, types=True, but=("low",)) == ""
+    assert "house/low/one.py:3 imports house.high.two" in circle(house, types=True)
 
 
 def test_a_chain_is_named_from_its_upper_end(house):

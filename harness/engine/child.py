@@ -22,24 +22,23 @@ import contextlib
 import functools
 import json
 import os
+import select
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, Any, Self
 
 from harness.engine import containment
-from harness.engine.channel import CHANNEL, SPAWNED
+from harness.engine.channel import ANSWER, CHANNEL, SPAWNED
 from harness.engine.lock import for_children
 from harness.errors import ExitCode, HarnessError
 from harness.watch.temporary import temporary_folder
-
-if TYPE_CHECKING:
-    from harness.engine.parents import Forked, Parent
 
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
@@ -66,6 +65,56 @@ class ChildTimeout(ChildError):
     """A child had not answered in time and was stopped."""
 
 
+class Forked:
+    """A process that a parent has forked, with what :class:`subprocess.Popen` has of one."""
+
+    def __init__(self, control: socket.socket, fds: Sequence[int]) -> None:
+        """Have a process forked that has `fds` open.
+
+        Raises:
+            OSError: the parent is gone.
+        """
+        self._control = control
+        self.returncode: int | None = None
+        theirs, stdin = os.pipe()
+        stdout, output = os.pipe()
+        self.stdin: IO[bytes] = os.fdopen(stdin, "wb")
+        self.stdout: IO[bytes] = os.fdopen(stdout, "rb", buffering=0)
+        try:
+            socket.send_fds(control, [b"!"], [theirs, output, *fds])
+            answer = control.recv(ANSWER.size)
+            if not answer:
+                raise BrokenPipeError("the parent of the measuring processes is gone")
+        except BaseException:  # a Ctrl-C as well: nobody else knows of these pipes
+            self.stdin.close()
+            self.stdout.close()
+            raise
+        finally:
+            os.close(theirs)
+            os.close(output)
+        (self.pid,) = ANSWER.unpack(answer)
+
+    def poll(self) -> int | None:
+        """Return its exit code, -N where signal N killed it; None while it runs."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return its exit code once it has ended, or raise :class:`subprocess.TimeoutExpired`."""
+        if self.returncode is None:
+            if not select.select([self._control], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+            try:
+                answer = self._control.recv(ANSWER.size)
+            except ConnectionError:
+                answer = b""
+            code = os.waitstatus_to_exitcode(ANSWER.unpack(answer)[0]) if answer else None
+            # Without its parent nobody can tell: who is left of its session is killed by `Child`.
+            self.returncode = -signal.SIGKILL if code is None else code
+        return self.returncode
+
+
 class Child:
     """A process that leads a session of its own; at the end of `with` all of that is gone."""
 
@@ -78,7 +127,7 @@ class Child:
         fds: Sequence[int] = (),
         log: IO[bytes] | None = None,
         kept: bool = False,
-        parent: Parent | None = None,
+        parent: Child | None = None,
     ) -> None:
         """Start `command`.
 
@@ -90,7 +139,7 @@ class Child:
             log: takes what it prints; without one, the last lines are kept in `output`.
             kept: whether :mod:`harness.engine.keeper` runs it, as no module of ours; it has
                 :data:`PATIENCE_S` to end after SIGINT before it is killed.
-            parent: forks the process that `command` would start, where that is possible: with the
+            parent: a process with `control` that forks the one that `command` would start: with the
                 channel and `fds` open, in an environment and a folder of its parent's.
 
         Raises:
@@ -102,6 +151,8 @@ class Child:
         self.name = Path(command[module]).name
         """What an error calls it: the module that Python runs, else the program."""
         self.kept = kept
+        self.control: socket.socket | None = None
+        """Where it takes orders to fork, if :mod:`harness.engine.parent` is what it runs."""
         locks, holders = for_children()
         keeper = of_module("harness.engine.keeper") if kept else []
         self.code: int | None = None
@@ -110,7 +161,7 @@ class Child:
         self._readable, writable = os.pipe()
         self.spawned_ns = time.monotonic_ns()
         self._parent, self._scratch = parent, contextlib.ExitStack()
-        self.mark: str = parent.child.mark if parent else containment.new_mark()
+        self.mark: str = parent.mark if parent else containment.new_mark()
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
         own |= containment.marked(self.mark)
         try:
@@ -119,8 +170,8 @@ class Child:
                     own["TMPDIR"] = str(self._scratch.enter_context(temporary_folder()))
             with _signals_held():
                 self._process: subprocess.Popen[bytes] | Forked = (
-                    parent.fork([writable, *fds])
-                    if parent
+                    Forked(parent.control, [writable, *fds])
+                    if parent and parent.control
                     else subprocess.Popen(
                         [*keeper, *command],
                         cwd=cwd,
@@ -251,7 +302,7 @@ class Child:
                     self._process.wait(PATIENCE_S)
         self._signal(signal.SIGKILL)
         self._ended(self._process.wait())
-        containment.end_started(self.mark, [self._parent.child.pid] if self._parent else [])
+        containment.end_started(self.mark, [self._parent.pid] if self._parent else [])
 
     def _ended(self, code: int) -> None:
         self.code = 128 - code if self.kept and code > 128 else code

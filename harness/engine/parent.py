@@ -36,9 +36,9 @@ def main(control: socket.socket) -> None:
     from harness.declare.code import LoadedCode  # before what it is to take note of
 
     code = LoadedCode()
-    from harness.engine import session, staged_worker  # they import the rest
+    from harness.engine import staged, staged_worker  # they import the rest
 
-    del session  # it need only be there
+    del staged  # it need only be there
     unsafe = _unsafe(threads)
     channel.send(json.dumps({"unsafe": unsafe, "loaded": code.installed()}).encode())
     channel_fd, current_fd = _forked(control)

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import select
-import signal
 import socket
-import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import IO
+from collections.abc import Callable, Mapping
 
 from harness.declare.code import installed
-from harness.engine.channel import ANSWER
 from harness.engine.child import Child, of_module
 
 MOST = 4
@@ -27,56 +21,6 @@ MOST = 4
 
 STARTUP_TIMEOUT_S = 300.0
 """How long a parent may take to import JAX."""
-
-
-class Forked:
-    """A process that a parent has forked, with what :class:`subprocess.Popen` has of one."""
-
-    def __init__(self, control: socket.socket, fds: Sequence[int]) -> None:
-        """Have a process forked that has `fds` open.
-
-        Raises:
-            OSError: the parent is gone.
-        """
-        self._control = control
-        self.returncode: int | None = None
-        theirs, stdin = os.pipe()
-        stdout, output = os.pipe()
-        self.stdin: IO[bytes] = os.fdopen(stdin, "wb")
-        self.stdout: IO[bytes] = os.fdopen(stdout, "rb", buffering=0)
-        try:
-            socket.send_fds(control, [b"!"], [theirs, output, *fds])
-            answer = control.recv(ANSWER.size)
-            if not answer:
-                raise BrokenPipeError("the parent of the measuring processes is gone")
-        except BaseException:  # a Ctrl-C as well: nobody else knows of these pipes
-            self.stdin.close()
-            self.stdout.close()
-            raise
-        finally:
-            os.close(theirs)
-            os.close(output)
-        (self.pid,) = ANSWER.unpack(answer)
-
-    def poll(self) -> int | None:
-        """Return its exit code, -N where signal N killed it; None while it runs."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.wait(0)
-        return self.returncode
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return its exit code once it has ended, or raise :class:`subprocess.TimeoutExpired`."""
-        if self.returncode is None:
-            if not select.select([self._control], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("a forked process", timeout or 0)
-            try:
-                answer = self._control.recv(ANSWER.size)
-            except ConnectionError:
-                answer = b""
-            code = os.waitstatus_to_exitcode(ANSWER.unpack(answer)[0]) if answer else None
-            # Without its parent nobody can tell: who is left of its session is killed by `Child`.
-            self.returncode = -signal.SIGKILL if code is None else code
-        return self.returncode
 
 
 class Parent:
@@ -94,10 +38,10 @@ class Parent:
             if time.monotonic() > deadline:
                 raise TimeoutError
 
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = of_module("harness.engine.parent", str(theirs.fileno()))
         self._ended = contextlib.ExitStack()
-        self._ended.callback(self._control.close)
+        self._ended.callback(control.close)
         with theirs, self._ended:
             child = self._ended.enter_context(Child(command, variables, fds=[theirs.fileno()]))
             try:
@@ -110,12 +54,9 @@ class Parent:
                 installed(dict.fromkeys(about["loaded"], ""), self.distributions)
             else:
                 self.unsafe = "; ".join(["no parent could be started", *child.output[-1:]])
+            child.control = control
             self.child = child
             self._ended = self._ended.pop_all()
-
-    def fork(self, fds: Sequence[int]) -> Forked:
-        """Return a process that has `fds` open; one at a time."""
-        return Forked(self._control, fds)
 
     def end(self) -> None:
         """End it, and what it has forked."""

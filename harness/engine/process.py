@@ -224,7 +224,7 @@ class MeasuringProcess:
             self.distributions = dict(parent.distributions) if parent else {}
             """What of the process's code is installed, looked up once."""
             try:
-                return Child(command, environment, fds=[note], parent=parent)
+                return Child(command, environment, fds=[note], parent=parent and parent.child)
             except OSError:
                 if parent is None:
                     raise

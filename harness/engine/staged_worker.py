@@ -44,7 +44,8 @@ def measure(
         send(Fatal(str(error)))
         return
     # Now, because what it imports of JAX belongs to the time of the back end.
-    from harness.engine import session
+    from harness.engine import staged
+    from harness.engine.session import Session
     from harness.watch.evidence import Evidence
 
     job.base["contained"] = containment.contain(job.memory_limit_bytes if job.on_host else None)
@@ -57,8 +58,8 @@ def measure(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    kind = session.FirstCallSession if job.first_call else session.PassSession
+    session = Session(job, workload, send, current, code, about=staged.about(topology))
     try:
-        kind(job, workload, send, current, code, proof, process_ns, topology).measure()
+        staged.Staged(session, proof, process_ns, topology).measure()
     except topologies.Unusable as error:
         send(Fatal(str(error)))

@@ -45,9 +45,9 @@ def _compared(line: bytes, current_fd: int, stored: threading.Semaphore) -> None
     job = decode_job(line)
     state = verified(job.environment, job.threads)  # before there is another thread
     channel.follow_parent(stored.release)
-    from harness.engine import compared_session  # only now may NumPy and JAX be imported
+    from harness.engine import compared  # only now may NumPy and JAX be imported
 
-    compared_session.measure(job, sender(stored), CurrentVisit(current_fd), state)
+    compared.measure_job(job, sender(stored), CurrentVisit(current_fd), state)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ class ComparedCase:
     state: ProcessState
     threads: str
     """How many it may use: `one` or `all`."""
+    in_parts = False
     only_fill: bool = False
     """Make the first call only, which fills the side's own cache or is answered by it."""
 

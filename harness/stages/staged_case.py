@@ -35,8 +35,7 @@ class StagedCase:
     Nothing is made before the first pass. What the last one built stays until it has been called.
     """
 
-    who = ""
-    comparison = None
+    in_parts, who, comparison = True, "", None
 
     workload: type[Workload]
     case: Case

@@ -8,8 +8,9 @@ from harness.declare import location
 from harness.declare.code import LoadedCode
 from harness.declare.location import Source
 from harness.declare.workload import enumerate_cases
-from harness.engine.compared_session import ComparedSession
+from harness.engine.compared import about, measure_side
 from harness.engine.job import SIZE, CurrentVisit, Done, Job, JobCase
+from harness.engine.session import Session
 from harness.records.schema import SCHEMA, Record
 from harness.sides import registry
 from harness.sides.side_process import ProcessState
@@ -36,8 +37,8 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         for index, case in enumerate(enumerate_cases(workload, ["cpu"]))
         if keep(case)
     ]
-    about = {"source": Source("", ""), "target": "cpu", "platforms": "cpu", "base": base("cpu")}
-    asked = Job(**about, cases=refs, passes=passes, backend=backend, threads=threads)
+    job = {"source": Source("", ""), "target": "cpu", "platforms": "cpu", "base": base("cpu")}
+    asked = Job(**job, cases=refs, passes=passes, backend=backend, threads=threads)
     records = []
 
     def send(message):
@@ -48,9 +49,8 @@ def run(workload, backend, side=None, threads="all", passes=1, cores=64, keep=la
         file.truncate(SIZE)
         current = CurrentVisit(file.fileno())
         side = side or registry.find(backend)("cpu")
-        ComparedSession(
-            asked, workload, send, current, LoadedCode(), ProcessState(cores), side
-        ).measure()
+        session = Session(asked, workload, send, current, LoadedCode(), about=about(asked, side))
+        measure_side(session, side, ProcessState(cores))
         current.close()
     proof = getattr(side, "proof", None)
     if proof:

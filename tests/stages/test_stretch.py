@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from harness.declare.workload import Case, Workload, spec
-from harness.engine import session
+from harness.engine import staged
 from harness.stages.registry import names
 from harness.stages.staged_case import StagedCase
 from harness.watch import jax_names
@@ -65,7 +65,7 @@ def test_a_call_that_runs_another_program_than_was_built_is_refused(proof):
 
 
 def test_the_stretch_begins_when_the_pool_is_awake(proof, monkeypatch):
-    monkeypatch.setattr(session, "AWAKE_S", 0.02)
+    monkeypatch.setattr(staged, "AWAKE_S", 0.02)
     order = []
 
     class Noted(StagedCase):
@@ -88,7 +88,7 @@ def test_the_stretch_begins_when_the_pool_is_awake(proof, monkeypatch):
     runs = {str(number): _Run(Noted(made(lambda x: x + 1), Case(), proof)) for number in range(2)}
     for run in runs.values():
         run.take(0, lambda announce, run=run: run.measured.visit(0, announce))
-    session.PassSession._call(None, runs, passes=2, seed=1)
+    staged.call(runs, passes=2, seed=1)
     warmed = [one for one in order if isinstance(one, tuple)]
     assert set(warmed) == {("warm", 0.01)}
     assert [one for one in order if one not in warmed][:8] == [
