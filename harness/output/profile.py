@@ -226,7 +226,6 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def _head(profile: Recorded, total: Total) -> Iterator[tuple[int, str]]:
-    """Yield the first sentences; each with its rank, of which the highest is left out first."""
     wall = seconds_text(total.wall_s)
     if profile.builds or profile.unfinished:
         stages = ", ".join(
@@ -296,7 +295,6 @@ def _counts(profile: Recorded) -> str:
 
 
 def _tail(profile: Recorded, muted: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Yield the last sentences, each with its rank."""
     if silent := [one for one in findings(profile) if is_muted(one, muted)]:
         ids = ", ".join(sorted({one.remedy.id for one in silent if one.remedy}))
         seconds = seconds_text(sum(one.seconds for one in silent))
@@ -330,7 +328,6 @@ def _next(profile: Recorded, width: int) -> Iterator[str]:
 
 
 def _rest_command(profile: Recorded) -> str:
-    """Return what lists every finding."""
     where = _folder(profile)
     return f"harness profile show {where} --all" if where else "p.summary(lines=None)"
 

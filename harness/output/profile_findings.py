@@ -170,7 +170,6 @@ def _times(finding: Finding, more: str = "") -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Return the first line, and how many more there are."""
     sites, caller = finding.sites, finding.caller
     if not sites:
         return ""
@@ -182,7 +181,6 @@ def _place(finding: Finding) -> str:
 
 
 def _given(function: Function, folder: str) -> Iterator[str]:
-    """Yield the functions that a loop was given."""
     for one in function.around:
         if one.file:
             yield f"`{one.name}` ({line_text(one.file, one.line, folder)})"

@@ -257,7 +257,6 @@ def _lower(text: str) -> str:
 
 
 def _left(remedy: Remedy) -> str:
-    """Return what would have set off the same stage by itself."""
     (kind, argument), number = remedy.left.first[0], remedy.left.number
     if number == 1:
         return f" `{argument}` differs too ({kind}): change both."

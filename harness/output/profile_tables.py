@@ -185,7 +185,6 @@ def _times(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _width(rows: pd.DataFrame) -> int:
-    """Return the characters of a line that columns need."""
     total = 0
     for name in rows:
         needed = max([len(str(name)), *map(len, rows[name])])

@@ -152,7 +152,6 @@ def _paired(a: list[Counted], b: list[Counted]) -> Iterator[Pair]:
 
 
 def _totals(profile: Recorded, functions: Sequence[Counted]) -> dict[str, float]:
-    """Return counts, bytes and seconds of everything together."""
     own = [one.counts for one in functions if not one.eager]
     seconds = [one.seconds for one in functions]
     if profile.run is not None and profile.run.end_ns:

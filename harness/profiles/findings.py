@@ -141,7 +141,6 @@ def reached(builds: Sequence[Built]) -> Stage:
 
 
 def _done(builds: Sequence[Built]) -> dict[str, object]:
-    """Return the fields that say what was done, and how often."""
     return {
         "seconds": seconds_of(builds),
         "builds": tuple(builds),
@@ -373,7 +372,6 @@ def _shard_map(call: tuple[Frame, ...], builds: Sequence[Built]) -> Finding:
 
 
 def _functions(builds: Iterable[Built]) -> tuple[Function, ...]:
-    """Return what was built, each name once, the most frequent first."""
     by_name = {built.function.name: built.function for built in builds}
     counts = Counter(built.function.name for built in builds)
     return tuple(by_name[name] for name, _ in counts.most_common())

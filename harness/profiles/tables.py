@@ -134,7 +134,6 @@ def _columns(profile: Recorded) -> dict[str, list[Any]]:
 
 
 def _saved_s(line: Build, cold: dict[str, float]) -> float:
-    """Return what hits saved, as far as it is known."""
     saved = [saved_s(request, cold) for request in line.requests]
     known = [seconds for seconds in saved if seconds is not None]
     return sum(known) if known else math.nan
@@ -321,7 +320,6 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def _dearest(found: pd.DataFrame) -> pd.DataFrame:
-    """Return rows in order, the dearest first, with columns of their types."""
     found = found.astype({name: type_of(name) for name in map(str, found)})
     return found.sort_values("build_s", ascending=False, kind="stable").reset_index(drop=True)
 

@@ -155,7 +155,6 @@ def _thread_totals(process: Process, busy: Nanoseconds) -> Iterator[Total]:
 
 
 def _own_ns(process: Process, thread: int | None = None) -> int:
-    """Return what the profile cost, as far as it knows."""
     builds = process.of(events.Build)
     if thread is not None:
         return sum(line.own_ns for line in builds if line.thread == thread)

@@ -213,11 +213,9 @@ class _Track:
         return {"ph": phase, "name": name, "pid": self._pid, "tid": tid, **rest}
 
     def _us(self, at_ns: int) -> float:
-        """Return a time of this process in the trace's unit."""
         return self._clock.at(self._process, at_ns) / 1000
 
     def metadata(self, name: str, order: int) -> Iterator[dict[str, Any]]:
-        """Yield the names of the process and of its threads."""
         labels = f"{self._process.started.host}, Python {self._process.started.python}"
         yield self._event("M", "process_name", None, args={"name": name})
         yield self._event("M", "process_sort_index", None, args={"sort_index": order})
@@ -227,7 +225,6 @@ class _Track:
             yield self._event("M", "thread_sort_index", thread, args={"sort_index": place})
 
     def slices(self) -> Iterator[dict[str, Any]]:
-        """Yield what took each thread's time."""
         found: dict[int, list[Slice]] = {}
         for thread, slice_ in self._raw():
             found.setdefault(thread, []).append(slice_)
@@ -260,7 +257,6 @@ class _Track:
                 yield line.thread, Slice(inner.begin_ns, inner.end_ns, name, "inner trace", where)
 
     def _about(self, built: Built) -> dict[str, Any]:
-        """Return what a build's event carries; empty ones are left out."""
         line, function, arguments = built.line, built.function, built.arguments
         cause = self._profile.cause_of(built) if not built.going_on else None
         leaves = arguments.leaves if arguments else ()
@@ -285,7 +281,6 @@ class _Track:
         return {name: text for name, text in about.items() if text}
 
     def moments(self) -> Iterator[dict[str, Any]]:
-        """Yield what happened at a moment: answers of the persistent cache, emptied caches."""
         for built in sorted(self._builds, key=lambda built: built.line.end_ns):
             at = self._us(answered_ns(built))
             for request, text in answers(built):

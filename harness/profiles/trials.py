@@ -108,7 +108,6 @@ def of(profile: Recorded) -> tuple[list[AppliedRemedy], list[NotTried]]:
 
 
 def _applied(profile: Recorded, group: BuildGroup) -> tuple[AppliedRemedy, Sequence[Built]] | None:
-    """Return how the remedy of builds is applied, and the builds that it leaves out."""
     function = group.function
     mine = function.file and FILTER_JIT not in wrappers(function)  # that jits its own
     trial = KINDS[group.cause.kind].tried if mine else None

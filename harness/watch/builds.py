@@ -38,28 +38,26 @@ CHECK_NS = 50_000_000
 class _Receiver(Protocol):
     """Who writes down what :class:`Builds` sees."""
 
-    def failed(self, error: Exception) -> None:
-        """Count a failure of the recording's own."""
+    def failed(self, error: Exception) -> None: ...
 
-    def built(self, build: JaxVisit) -> None:
-        """Take a build that is over and described."""
+    def built(self, build: JaxVisit) -> None: ...
 
-    def called(self, number: int) -> None:
-        """Take that what a build compiled ahead of time is called for the first time."""
+    def called(self, number: int) -> None: ...
 
-    def visited(self, visit: JaxVisit) -> None:
-        """Take a pass through the slow path in which nothing was built."""
+    def visited(self, visit: JaxVisit) -> None: ...
 
-    def cleared(self, what: str, function: Any, frame: FrameType) -> None:
-        """Take that a cache of JAX's was emptied."""
+    def cleared(self, what: str, function: Any, frame: FrameType) -> None: ...
 
 
-class Threads(Replacements):
-    """What is going on in each thread.
+class Builds(Replacements):
+    """The replacements; the method of a role takes JAX's function, and returns what stands for it.
 
-    What was only traced inside another visit belongs to the outer one; what was lowered or compiled
-    in there is a build of its own.
+    It hears of the requests to compile that are made in builds. What was only traced inside another
+    visit belongs to the outer one; what was lowered or compiled in there is a build of its own.
     """
+
+    parts: Sequence[Parts] = ()
+    """Where the parts of keys are stored; nothing as long as keys are not looked at."""
 
     def __init__(self, describer: Describer, receiver: _Receiver) -> None:
         super().__init__(receiver.failed)
@@ -70,6 +68,7 @@ class Threads(Replacements):
         self._muted: set[int] = set()
         """Threads in which a value is being looked at, which may call JAX itself."""
         self._ids = itertools.count(1)
+        self._pending: dict[int, JaxVisit] = {}
         self._uncalled: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """What was compiled ahead of time and not called so far, with the number of its build."""
 
@@ -173,20 +172,6 @@ class Threads(Replacements):
     def _finish(self, visit: JaxVisit) -> None:
         self._leave(visit)
         self._settle(visit)
-
-
-class Builds(Threads):
-    """The replacements; the method of a role takes JAX's function, and returns what stands for it.
-
-    It hears of the requests to compile that are made in builds.
-    """
-
-    parts: Sequence[Parts] = ()
-    """Where the parts of keys are stored; nothing as long as keys are not looked at."""
-
-    def __init__(self, describer: Describer, receiver: _Receiver) -> None:
-        super().__init__(describer, receiver)
-        self._pending: dict[int, JaxVisit] = {}
 
     def install(self) -> None:
         """Put the replacements in place; a ProfileError or LedgerError if this JAX is not known."""

@@ -37,14 +37,11 @@ class _Listener(Protocol):
     """Who is told of requests."""
 
     @property
-    def parts(self) -> Sequence[Parts]:
-        """Where computations and options are stored; nothing if it does not look at keys."""
+    def parts(self) -> Sequence[Parts]: ...
 
-    def requested(self, request: Request) -> None:
-        """Take a request that is over, on the thread that made it."""
+    def requested(self, request: Request) -> None: ...
 
-    def failed(self, error: Exception) -> None:
-        """Take a failure of the noting."""
+    def failed(self, error: Exception) -> None: ...
 
 
 @dataclass(slots=True)
@@ -84,7 +81,6 @@ class _Requests(Replacements):
         self.active = True
 
     def uninstall(self) -> None:
-        """Put JAX back as it was."""
         if self.active:
             jax_names.unlisten(self._on_duration)
         super().uninstall()

@@ -41,17 +41,15 @@ clock = time.perf_counter_ns
 class _Receiver(Protocol):
     """Who writes down what a :class:`Sampler` sees."""
 
-    def failed(self, error: Exception) -> None:
-        """Count a failure of the recording's own."""
+    def failed(self, error: Exception) -> None: ...
 
-    def pause_ns(self, since_ns: int | None = None) -> int:
-        """Return how long to wait until what goes on since then is written again."""
+    def pause_ns(self, since_ns: int | None = None) -> int: ...
 
-    def running(self, build: JaxVisit) -> None:
-        """Take that a build of another thread is still going on."""
+    def running(self, build: JaxVisit) -> None: ...
 
-    def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Places, Origin], int]) -> None:
-        """Take how often each thread was seen where, outside builds."""
+    def sampled(
+        self, interval_ns: int, counts: Mapping[tuple[int, Places, Origin], int]
+    ) -> None: ...
 
 
 class Sampler:

@@ -63,7 +63,6 @@ def left_over(where: Path | None = None) -> Iterator[Path]:
 
 
 def _made(where: Path) -> tuple[Path, int | None]:
-    """Make a folder and lock it, where folders can be locked; return both."""
     while True:
         made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where)).resolve()
         if not hasattr(os, "O_DIRECTORY"):

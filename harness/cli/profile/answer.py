@@ -148,7 +148,6 @@ def tell(
 
 
 def _used(profile: Recorded) -> dict[str, float]:
-    """Return what each limit is held against."""
     total = next(totals(profile), None)
     return {
         "--max-compiles": sum(built.times("compile") for built in profile.builds),
@@ -157,7 +156,6 @@ def _used(profile: Recorded) -> dict[str, float]:
 
 
 def _limits_text(limits: Mapping[str, float], used: Mapping[str, float]) -> str:
-    """Return each limit beside what was built."""
     if not used:
         return f"{' and '.join(limits)} cannot be checked without a profile"
     shown = {"--max-compiles": "{:.0f} compiled or loaded", "--max-seconds": "{:.3g} s of building"}

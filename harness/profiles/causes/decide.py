@@ -83,7 +83,6 @@ def _all(pair: Pair) -> list[Difference]:
 
 
 def _seen(pair: Pair, place: Place, item: Any) -> list[Difference]:
-    """Return what the causes that look at a place see there."""
     differs: list[Difference] = []
     for kind, look in LOOKS[place]:
         changes = look(pair, item)
@@ -129,7 +128,6 @@ def _arguments(pair: Pair, old: events.Arguments, new: events.Arguments) -> list
 def _changed_leaves(
     old: tuple[events.Leaf, ...], new: tuple[events.Leaf, ...]
 ) -> list[tuple[events.Leaf, events.Leaf]]:
-    """Return the arrays of the same name that differ in anything."""
     pairs = list(zip(old, new, strict=False))
     if len(old) != len(new) or any(one.path != other.path for one, other in pairs):
         earlier = {leaf.path: leaf for leaf in old}
@@ -249,7 +247,6 @@ class _Derivations:
     now: int = 0
 
     def traced(self, built: Built) -> None:
-        """Begin to count for a new trace."""
         self.source, self.before, self.now = built, max(self.before, self.now), 0
 
     def repeated(self) -> Built | None:
@@ -395,7 +392,6 @@ def _function_key(built: Built) -> _Key:
 
 
 def _fewest(built: Built, compared: Sequence[tuple[EarlierBuild, list[Difference]]]) -> Cause:
-    """Return the cause by the latest of the builds with the fewest differences."""
     some = [(entry, differs) for entry, differs in compared if differs]
     entry, differs = min(some, key=lambda pair: (weight(pair[1]), -pair[0].built.line.begin_ns))
     return cause(entry.built, built, differs)
