@@ -21,7 +21,7 @@ from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth
 from harness.ir.build import one_case
 from harness.output.compile import unread_text
-from harness.profiles.inside import dearest, recorded
+from harness.profiles.inside import recorded, slowest_compiles
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
 from harness.program.compiler import callers, causes, recording, structure
@@ -193,7 +193,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
         ran = programs.run_profiled(command, Path(folder), 0, inside=True, reader=structure.READER)
-        found = dearest(recorded(read(Path(folder)))) if ran.processes else []
+        found = slowest_compiles(recorded(read(Path(folder)))) if ran.processes else []
         if ran.code:
             say(f"the program ended with {ran.code}.")
         if not found:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harness.profiles.inside import dearest, recorded
+from harness.profiles.inside import recorded, slowest_compiles
 from harness.program.compiler.inside import Inside, inside
 from harness.program.compiler.recording import Untraceable, read
 from harness.program.compiler.times import CompileTime, compile_times
@@ -23,7 +23,7 @@ _MARGIN = " " * 11
 
 
 def inside_lines(profile: Recorded) -> Iterator[str]:
-    """Yield what XLA did in each function's dearest compile, the dearest function first.
+    """Yield what XLA did in each function's slowest compile, the slowest function first.
 
     Nothing where nothing of it was recorded. A line has about 100 characters.
     """
@@ -32,7 +32,7 @@ def inside_lines(profile: Recorded) -> Iterator[str]:
         return
     cost_s = sum(one.cost_s for one in files)
     yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
-    for one in dearest(files)[:MOST_FUNCTIONS]:
+    for one in slowest_compiles(files)[:MOST_FUNCTIONS]:
         try:
             found = inside(read(one.path), "")
         except Untraceable as error:

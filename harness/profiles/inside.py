@@ -60,8 +60,8 @@ class RecordedCompile(NamedTuple):
         return found
 
 
-def dearest(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
-    """Return each function's dearest compile, the dearest function first."""
+def slowest_compiles(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:
+    """Return each function's slowest compile, the slowest function first."""
 
     def compile_ns(one: RecordedCompile) -> int:
         spans = one.built.line.spans

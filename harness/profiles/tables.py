@@ -154,7 +154,7 @@ def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
 
 
 def functions(profile: Recorded) -> pd.DataFrame:
-    """Return a row per function, by name and place in the source; the dearest first."""
+    """Return a row per function, by name and place in the source; the slowest first."""
     called = [
         (function, line)
         for process in profile.processes
@@ -176,11 +176,11 @@ def functions(profile: Recorded) -> pd.DataFrame:
         for name in map(str, found)
         if not name.startswith("first_")
     }
-    return _dearest(found.fillna(lacking))
+    return _slowest_first(found.fillna(lacking))
 
 
 def causes(profile: Recorded) -> pd.DataFrame:
-    """Return a row per function, cause and argument; the dearest first."""
+    """Return a row per function, cause and argument; the slowest first."""
     found = groups(profile, profile.builds)
     return framed(
         {
@@ -198,7 +198,7 @@ def causes(profile: Recorded) -> pd.DataFrame:
 
 
 def sites(profile: Recorded) -> pd.DataFrame:
-    """Return a row per line that builds were asked for from; the dearest first.
+    """Return a row per line that builds were asked for from; the slowest first.
 
     `sampled_s` is what all threads spent there outside builds, as far as it was sampled.
     """
@@ -216,7 +216,7 @@ def sites(profile: Recorded) -> pd.DataFrame:
 
 
 def eager(profile: Recorded) -> pd.DataFrame:
-    """Return a row per line that called JAX's own functions outside jit; the dearest first."""
+    """Return a row per line that called JAX's own functions outside jit; the slowest first."""
     rows = builds(profile)
     return _sums(rows[rows["origin"] == "jax"], _SITE)
 
@@ -294,7 +294,7 @@ def threads(profile: Recorded) -> pd.DataFrame:
 
 
 def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return a row per function or site, the dearest first."""
+    """Return a row per function or site, the slowest first."""
     again = ~rows["cause"].isin(BLAMELESS)
     rows = rows.assign(
         first_call_s=rows["end_s"] - rows["begin_s"],
@@ -316,10 +316,10 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
         **({} if a_function else {"functions": ("function", _counted)}),
     }
     ended = rows[rows["build"] > 0]
-    return _dearest(ended.groupby(by, sort=False).agg(**columns).reset_index())
+    return _slowest_first(ended.groupby(by, sort=False).agg(**columns).reset_index())
 
 
-def _dearest(found: pd.DataFrame) -> pd.DataFrame:
+def _slowest_first(found: pd.DataFrame) -> pd.DataFrame:
     found = found.astype({name: type_of(name) for name in map(str, found)})
     return found.sort_values("build_s", ascending=False, kind="stable").reset_index(drop=True)
 

@@ -128,7 +128,7 @@ def kernel_of(event: CompileEvent) -> str | None:
 
 
 def kernels(root: EventNode, hlo: str) -> list[Kernel]:
-    """Return the kernels of a compile, the dearest first."""
+    """Return the kernels of a compile, the slowest first."""
     places = source_lines(hlo)
     found = []
     for node, name in _outermost_kernels(root):

@@ -1,4 +1,4 @@
-"""What a record keeps of the inside of a compile: seconds of groups, and of the dearest passes."""
+"""What a record keeps of the inside of a compile: seconds of groups, and of the slowest passes."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def compile_times(inside: Inside) -> CompileTimes:
             known.wall_s += one.wall_s
             known.threads_s += one.threads_s
             known.count += one.count
-    dearest = sorted(sums.values(), key=lambda one: -one.threads_s)[:MOST_PASSES]
-    for one in dearest:
+    slowest = sorted(sums.values(), key=lambda one: -one.threads_s)[:MOST_PASSES]
+    for one in slowest:
         one.wall_s, one.threads_s = _short(one.wall_s), _short(one.threads_s)
-    return CompileTimes(groups, dearest)
+    return CompileTimes(groups, slowest)
 
 
 def _own(branch: PassBranch, parent: tuple[str, str]) -> Iterator[CompileTime]:
