@@ -35,10 +35,8 @@ if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded
 
 LINES = 24
-"""A screen."""
 
 NARROWEST = 60
-"""Characters; no line is made narrower."""
 
 _MARGIN = 11
 """Characters in front of a finding, for its seconds."""
@@ -53,7 +51,6 @@ _LEAST_S = 0.0005
 """Seconds that are shown."""
 
 _NAMED = 5
-"""Processes that are named."""
 
 _SHARES: Mapping[Share, str] = {
     "avoidable": "building again (avoidable)",
@@ -152,7 +149,6 @@ class _Listing:
     def __init__(self, texts: Sequence[FindingText], width: int, room: int, rest: str) -> None:
         self.lines: list[str] = []
         self.shown = 0
-        """How many there are."""
         if not texts:
             return
         first = next((n for n, one in enumerate(texts) if _helps(one)), 0)
@@ -370,7 +366,6 @@ def cache_texts(use: CacheUse) -> Iterator[str]:
 
 
 MOST_SETTINGS = 3
-"""Settings of the cache that are named."""
 
 
 def _done(use: CacheUse) -> str:

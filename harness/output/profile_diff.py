@@ -26,7 +26,6 @@ SCHEMA = 1
 SECONDS = "Seconds are of one run each, without an error bar; counts are exact."
 
 MOST = 4
-"""Functions that get a sentence of their own."""
 
 VERBS = ("traces", "lowers", "builds")
 

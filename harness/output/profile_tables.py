@@ -86,7 +86,6 @@ MEANINGS: Mapping[str, str] = {
     "end": "from the end of recording until the process was gone",
     "unattributed": "nothing recorded says what it was",
 }
-"""Of the parts of a total."""
 
 
 def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
@@ -125,10 +124,8 @@ _FOLDED = 24
 """Characters that a column of several lines needs."""
 
 _SHORT = 180
-"""Characters of a line that is short."""
 
 _BETWEEN = 2
-"""Spaces behind each column."""
 
 
 def listed(

@@ -17,7 +17,6 @@ from harness.profiles.names import line_text, package_of
 from harness.watch.events import Frame
 
 _MAP = re.compile(r"\btree(\.|_util\.tree_|_)map(_with_path)?\(")
-"""A call of `jax.tree.map`."""
 
 _PASSING = ("numpy",)
 """Libraries that hand on what somebody asked them for: `np.sum(x)` of an array of JAX's."""

@@ -22,12 +22,10 @@ class BuildGroup:
     built: Built
     """The slowest of them at the line that took most."""
     cause: Cause
-    """Of that one."""
     builds: tuple[Built, ...]
     values: tuple[str, ...]
     """What the argument or setting was, over all of them and what they were compared with."""
     shapes: tuple[Shape, ...]
-    """Where these are shapes."""
 
     @property
     def seconds(self) -> float:

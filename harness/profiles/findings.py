@@ -94,14 +94,11 @@ class Finding:
     count: int = 0
     """Builds, or small programs: the stages of one ahead of time count once."""
     loaded: int = 0
-    """How many of them the persistent cache had."""
     reached: Stage = "traced"
     """The latest stage that any of them reached."""
     cause: Cause | None = None
     built: Built | None = None
-    """The build that the cause is of."""
     values: int = 0
-    """How many values the argument had."""
     others: tuple[tuple[str, int], ...] = ()
     """Other arguments with a cause of that kind, each with its number of builds."""
     remedy: Remedy | None = None
@@ -114,11 +111,8 @@ class Finding:
     kernel: LoweringCall | None = None
     """Of a first build that is mostly lowered: what is not JAX's own in that, and took most."""
     functions: tuple[Function, ...] = ()
-    """What was built, the most frequent first."""
     caller: str = ""
-    """The library that called JAX."""
     within: str = ""
-    """The line of that library that called JAX."""
     when: When = ""
     sizes: int = 0
     """Of small programs: for how many shapes one call was built at most, where half are of such."""

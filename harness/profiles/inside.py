@@ -19,10 +19,8 @@ class RecordedCompile(NamedTuple):
     """A compile that was recorded, and the build that it was for."""
 
     path: Path
-    """Of XLA's events."""
     built: Built
     cost_s: float
-    """What it took to record it."""
 
     @property
     def name(self) -> str:

@@ -34,9 +34,7 @@ class Process:
     """One process of the profiled program: what it wrote down."""
 
     file: str
-    """The name of its log."""
     started: events.Started
-    """The first line: who, where, when."""
     lines: tuple[events.AnyLine, ...]
     broken_lines: int = 0
 

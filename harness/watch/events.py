@@ -169,7 +169,6 @@ class Static:
     object: int = 0
     """The same number for what JAX takes as equal; 0 where type and value say all there is."""
     keyword: bool = False
-    """Whether it was passed by keyword."""
 
 
 class FixedField(NamedTuple):
@@ -203,7 +202,6 @@ class Dynamic(NamedTuple):
     tree: Tree | None = None
     """None for an array."""
     keyword: bool = False
-    """Whether it was passed by keyword."""
 
 
 @struct
@@ -214,7 +212,6 @@ class Arguments(Line):
     leaves: tuple[Leaf, ...]
     statics: tuple[Static, ...]
     trees: tuple[Dynamic, ...] = ()
-    """The structure of the dynamic arguments."""
 
 
 @struct
@@ -269,7 +266,6 @@ class Overridden(NamedTuple):
     name: str
     """Such as `jax_compilation_cache_dir`."""
     variable: str
-    """The text of the variable."""
     value: str
     """What JAX uses instead."""
 
@@ -281,7 +277,6 @@ class Late(NamedTuple):
     value: str
     """What it was changed to, without effect."""
     used: str
-    """What JAX goes on with."""
 
 
 @struct
@@ -319,15 +314,12 @@ class Request(Line):
     """The threshold that decided that a miss was not written, in seconds or bytes; without a cache,
     the seconds that would decide."""
     key_ns: int = 0
-    """Making the key."""
     lock_wait_ns: int = 0
     """Getting the lock of a directory with a size cap; a part of `load_ns` and `write_ns`."""
     own_ns: int = 0
-    """What the recording added."""
     bytes_in: int = 0
     """Read from the entry's file, as compressed there."""
     bytes_out: int = 0
-    """Written to the entry's file."""
     stored_compile_s: int | None = None
     """Of a hit: the whole seconds that JAX stored in the entry."""
     jax_saved_ns: int = 0
@@ -420,9 +412,7 @@ class Build(Line):
     program: Program | None = None
     error: str = ""
     test: str = ""
-    """Which test ran, under pytest."""
     own_ns: int = 0
-    """What the profile added to it."""
     parent: int = 0
     """The build of the same thread in whose spans all of this one lies; 0 for none."""
     nested: int = 0
@@ -439,7 +429,6 @@ class Called(Line):
     """A program that was compiled ahead of time was called for the first time."""
 
     build: int
-    """The build that compiled it."""
 
 
 @struct
@@ -464,7 +453,6 @@ class Running(Line):
     begin_ns: int
     at_ns: int
     stage_ns: int = 0
-    """When its stage began."""
 
 
 @struct
@@ -495,9 +483,7 @@ class Ended(Line):
     at_ns: int
     why: Literal["exit", "context", "exec"]
     own_ns: int = 0
-    """What the profile cost in all, as far as it can know."""
     lost: int = 0
-    """Lines that could not be written."""
     failures: tuple[str, ...] = ()
     """What went wrong in the profile itself; the program did not notice."""
 

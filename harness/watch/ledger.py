@@ -34,7 +34,6 @@ class Ledger:
     """What went wrong inside the ledger itself; the program did not notice."""
     file: SharedFile | None = None
     kept: bool = True
-    """Whether requests stay in memory."""
 
     def requested(self, request: Request) -> None:
         """Take a request that is over."""

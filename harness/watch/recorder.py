@@ -38,7 +38,6 @@ MOST_PLACES = 50_000
 """Stacks, told apart by instruction, whose number is at hand."""
 
 MOST_KINDS = 10_000
-"""Kinds of visits that are counted before they are written."""
 
 
 class _Backends(Replacements):

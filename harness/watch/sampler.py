@@ -33,7 +33,6 @@ SHARE = 0.005
 SLOWEST_NS = 1_000_000_000
 
 STAGE = "_stage"
-"""The method of `Builds` that lowers."""
 
 clock = time.perf_counter_ns
 

@@ -154,10 +154,8 @@ class FilteredCall(NamedTuple):
     """A call of what `filter_jit` made, in the user's own words."""
 
     function: Any
-    """What `filter_jit` was given."""
     trees: tuple[Dynamic, ...]
     paths: tuple[str, ...]
-    """A name for each array, in JAX's order."""
     statics: tuple[tuple[str, Any], ...]
     """Everything that is no array, by its name."""
 

@@ -27,7 +27,6 @@ DEEPEST = 6
 """How deep what a fixed field holds is taken apart."""
 
 MOST_VALUES = 2_000
-"""Values in the fixed fields of one structure that are told."""
 
 MOST_STATIC_VALUES = 200
 
@@ -46,7 +45,6 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _slow: set[type] = set()
 
 _kinds: dict[str, list[weakref.ref[type]]] = {}
-"""Classes of pytrees by their names."""
 
 
 def structure(tree: Any) -> Tree | None:

@@ -20,7 +20,6 @@ class JaxVisit:
     function: Any = None
     """The Python function; None where JAX has only what it traced of one."""
     info: Any = None
-    """What `jax.jit` was given."""
     args: Any = ()
     kwargs: Any = None
     name: str = ""
@@ -35,7 +34,6 @@ class JaxVisit:
     how: Any = None
     """What JAX lowers with: donated arguments, shardings, options."""
     options: Any = None
-    """Options that were given to `.compile()`."""
     link: Any = None
     """What is known from an earlier stage, ahead of time."""
     frame: Any = None
@@ -62,10 +60,8 @@ class JaxVisit:
     kernels: dict[CodeType, int] | None = None
     """Nanoseconds of what the lowering called that is not JAX's own."""
     held: tuple[JaxVisit, ...] = ()
-    """Builds in this visit that wait for its number."""
     executable: Any = None
     described: Any = None
-    """What it was of, once it is over."""
     own_ns: int = 0
     error: str = ""
     id: int = 0

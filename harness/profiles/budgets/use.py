@@ -35,13 +35,11 @@ class Use:
     where: str
     """Whose limit it is, as the user wrote it: `harness.budget at train.py:30`."""
     name: str
-    """`max_compiles`."""
     allowed: float
     used: float
     users: tuple[User, ...]
     """Of one function, or of all that were counted."""
     one: bool = False
-    """Whether it is the limit of one function."""
 
     @property
     def over(self) -> bool:

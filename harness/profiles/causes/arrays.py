@@ -22,7 +22,6 @@ from harness.watch.remedies import power_of_two
 Leaves = tuple[Leaf, Leaf]
 
 _NUMBERS = ("int", "float", "complex", "bool")
-"""Python's own."""
 
 _NARROW = ("bfloat16", "float16")
 """What a number leaves as it is, and an array of a wider type does not."""

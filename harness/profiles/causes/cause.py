@@ -20,7 +20,6 @@ class Several(NamedTuple):
 
 
 NAMED = 3
-"""Things that a record names of many."""
 
 
 def several(things: list[Any]) -> Several:
@@ -139,7 +138,6 @@ class Remedy(NamedTuple):
     value: str = ""
     """What to give it, as far as that is known: a dtype, a way to pass it, a function's name."""
     type: str = ""
-    """The class that it is about."""
     library: str = ""
     place: str = ""
     """The program's own line that it is about."""
@@ -234,7 +232,6 @@ class Cause(NamedTuple):
     """Which of a kind's several forms it is."""
     ways: tuple[Way, Way] = ("", "")
     type: str = ""
-    """Of a static argument, or the class that it is about."""
     field: str = ""
     """The one field of that class that differs."""
     place: str = ""
@@ -242,9 +239,7 @@ class Cause(NamedTuple):
     library: str = ""
     """Whose that is."""
     sizes: tuple[Shape, ...] = ()
-    """The two shapes."""
     differing: int = 1
-    """How many fields of that class differ."""
     remedy: Remedy | None = None
     nearest: int = 0
     """The build that it was compared with; 0 where there is none."""
@@ -328,11 +323,9 @@ class Kind:
     instead: Callable[[Pair, list[Difference]], Cause | None] | None = None
     """The cause that it makes of all differences together, where it can."""
     foremost: bool = False
-    """Whether it comes before all others."""
     placed: bool = False
     """Whether it is about where an array lies, of which one thing is named."""
     weight: int = 2
-    """How far it takes two builds apart."""
     tried: Callable[[Cause, Sequence[Built]], WithoutEdit | None] | None = None
     """How `harness profile try` applies the remedy without an edit, given all builds of the
     function; None where it cannot."""

@@ -234,7 +234,6 @@ def decide(builds: Iterable[Built]) -> dict[tuple[str, int], Cause]:
 
 
 _Key = tuple[object, ...]
-"""What a function is known by within a process."""
 
 
 @dataclass

@@ -77,7 +77,6 @@ def moved(old: events.Leaf, new: events.Leaf) -> tuple[bool, tuple[str, str]] | 
 
 
 LONGEST = 80
-"""Characters of a structure that are shown."""
 
 CONTAINERS = ("str", "bytes", "int", "tuple", "frozenset")
 """Types of values that are equal where all of their text is, of which a part may be recorded."""
