@@ -100,7 +100,7 @@ def _quiet() -> Iterator[Look]:
     others, stolen = machine_load.Others(), psutil.cpu_times()
     times = sorted(_loop_ns())
     busy, now = others.cores(), psutil.cpu_times()
-    advice = "Wait, or end what runs beside." if machine_load.loaded_meanwhile(busy) else ""
+    advice = "Wait, or end what runs beside." if machine_load.disturbs(busy) else ""
     yield "used by others", f"{busy:.1f} of {machine_load.cores()} cores", advice
     if hasattr(now, "steal"):
         part = (now.steal - stolen.steal) / (LOOK_S * machine_load.cores())

@@ -25,6 +25,7 @@ from harness.errors import ExitCode, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.frame.record_cases import PROGRAM_CHANGED
+from harness.output import load
 from harness.records import environment
 from harness.records.store import store_path
 from harness.records.units import counted
@@ -142,8 +143,8 @@ def run(
     if no_wait:
         asked = dataclasses.replace(asked, wait=False)
     context = local_context(results, benchmarks, machine, environment.night(night))
-    if not on and (loaded := machine_load.loaded_before()):
-        say(loaded)
+    if not on and (busy := machine_load.load_before()):
+        say(load.before_text(busy, machine_load.cores()))
     try:
         with progress() as on_progress:
             if on:
@@ -157,8 +158,8 @@ def run(
         raise Exit(ExitCode.INTERRUPTED) from None
     if outcome.problems:
         print_page([outcome.problems.summary()], notes)
-    if outcome.measured and (loaded := machine_load.loaded_meanwhile(outcome.others_cores)):
-        say(loaded)
+    if outcome.measured and machine_load.disturbs(outcome.others_cores):
+        say(load.meanwhile_text(outcome.others_cores, machine_load.cores()))
     print_page(_outcome(outcome, context, bool(on)))
     if not outcome.measured and not outcome.reused:
         raise Exit(ExitCode.SOME_FAILED if outcome.failed else ExitCode.NOTHING)

@@ -14,6 +14,7 @@ program reads besides code is seen where the workload declares it in `depends_on
 
 from __future__ import annotations
 
+import email
 import hashlib
 import importlib.util
 import os
@@ -260,11 +261,16 @@ def _hashed(file: str, *stamp: int) -> str:
 def _distribution(top: str) -> dict[str, str]:
     """Return name and value of each distribution that has a top-level package or module."""
     found = _by_name(top)
-    place = re.compile(rf"^{re.escape(top)}(?:[/.]|$)", re.MULTILINE)
-    for one, listed in () if found else _listed(*sys.path):
-        if place.search(listed):
-            found |= _by_name(one.metadata["Name"])
+    for name in () if found else _names_of(top, *sys.path):
+        found |= _by_name(name)
     return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
+
+
+@cache
+def _names_of(top: str, *path: str) -> list[str]:
+    """Return the names of the distributions that list a top-level package or module."""
+    place = re.compile(rf"^{re.escape(top)}(?:[/.]|$)", re.MULTILINE)
+    return [one.metadata["Name"] for one, listed in _listed(*path) if place.search(listed)]
 
 
 @cache
@@ -284,8 +290,16 @@ def _by_name(name: str) -> dict[str, str]:
     noted = [distribution.read_text(file) or "" for file in ("RECORD", "direct_url.json")]
     value = hashlib.sha256("\n".join(noted).encode()).hexdigest()[:16]
     edited = _edited_ns(distribution, noted[0])
-    about = distribution.metadata  # parsed anew at each access
-    return {f"{about['Name']}=={about['Version']}": value + (edited and f" {edited}")}
+    about = distribution.read_text("METADATA")
+    entry = _entry(about) if about else f"{distribution.name}=={distribution.version}"
+    return {entry: value + (edited and f" {edited}")}
+
+
+@cache
+def _entry(about: str) -> str:
+    """Return `name==version` as a distribution describes itself: slow to parse."""
+    fields = email.message_from_string(about)
+    return f"{fields['Name']}=={fields['Version']}"
 
 
 def _edited_ns(distribution: metadata.Distribution, record: str) -> str:

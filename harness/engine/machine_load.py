@@ -23,15 +23,10 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def loaded_before() -> str:
-    """Return a sentence on the load average of the last minute, "" where that is low."""
+def load_before() -> float:
+    """Return the load average of the last minute, 0 where it disturbs nothing."""
     load = psutil.getloadavg()[0]
-    if load < BUSY_BEFORE * cores():
-        return ""
-    return (
-        f"this machine is loaded: {load:.1f} processes were running in the last minute, on "
-        f"{cores()} cores. Times will be longer and scatter more."
-    )
+    return load if load >= BUSY_BEFORE * cores() else 0.0
 
 
 class Others:
@@ -57,14 +52,9 @@ def process_s() -> float:
     return sum(os.times()[:4])
 
 
-def loaded_meanwhile(others: float) -> str:
-    """Return a sentence on how many cores others used, "" where that was little."""
-    if others < BUSY_SHARE * cores():
-        return ""
-    return (
-        f"Others used {others:.1f} of this machine's {cores()} cores during the sweep: times are "
-        "longer and scatter more."
-    )
+def disturbs(others: float) -> bool:
+    """Return whether others used so many cores during a sweep that times suffer."""
+    return others >= BUSY_SHARE * cores()
 
 
 def _busy_s() -> float:

@@ -69,12 +69,11 @@ def test_the_time_of_others_is_told_from_that_of_our_own_processes():
 
 @pytest.mark.parametrize(("share", "said"), [(0.01, False), (0.5, True)])
 def test_a_share_that_counts_is_said(share, said):
-    text = machine_load.loaded_meanwhile(share * machine_load.cores())
-    assert text.startswith("Others used ") is said
+    assert machine_load.disturbs(share * machine_load.cores()) is said
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.6, False), (0.9, True)])
 def test_a_machine_that_was_loaded_before_is_said(share, said, monkeypatch):
     load = share * machine_load.cores()
     monkeypatch.setattr(machine_load.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
-    assert machine_load.loaded_before().startswith("this machine is loaded: ") is said
+    assert machine_load.load_before() == (load if said else 0.0)
