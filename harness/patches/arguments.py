@@ -226,19 +226,28 @@ _SIZED = re.compile(
 
 def iterated_by_numpy(source: ProgramFile, lines: set[int]) -> list[Edit]:
     """Return the changes that let Python loop over NumPy arrays on these lines, or unpack them."""
-    values: dict[ast.expr, None] = {}
+    values = [
+        value
+        for node in ast.walk(source.tree)
+        if getattr(node, "lineno", getattr(getattr(node, "iter", None), "lineno", 0)) in lines
+        for value in _iterated_by(node)
+    ]
+    # What one line has no longer built, another one would build.
+    names = {value.id for value in values if isinstance(value, ast.Name)}
     for node in ast.walk(source.tree):
-        line = getattr(node, "lineno", getattr(getattr(node, "iter", None), "lineno", 0))
-        if line not in lines:
-            continue
-        if isinstance(node, ast.For | ast.comprehension):
-            values.update(dict.fromkeys(_iterated(node.iter)))
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            if not isinstance(node.value, ast.Tuple):
-                values[node.value] = None
-        elif isinstance(node, ast.Call) and dotted(node.func) in _ITERATES - {"enumerate"}:
-            values.update(dict.fromkeys(_iterated(node)))
-    return _numpy(source, list(values))
+        values += [one for one in _iterated_by(node) if getattr(one, "id", "") in names]
+    return _numpy(source, list(dict.fromkeys(values)))
+
+
+def _iterated_by(node: ast.AST) -> list[ast.expr]:
+    """Return what a loop, an unpacking or a call such as `map` takes the parts of."""
+    if isinstance(node, ast.For | ast.comprehension):
+        return _iterated(node.iter)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+        return [] if isinstance(node.value, ast.Tuple) else [node.value]
+    if isinstance(node, ast.Call) and dotted(node.func) in _ITERATES - {"enumerate"}:
+        return _iterated(node)
+    return []
 
 
 def _iterated(value: ast.expr) -> list[ast.expr]:
@@ -266,6 +275,8 @@ def sized_by_numpy(source: ProgramFile, lines: set[int]) -> list[Edit]:
                 edits += [*more, Edit(*source.span(node.func.value), np)]
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare):
             values += [node.value, node.slice]
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+            values.append(node.value)
     return [*edits, *(_numpy(source, values) if values or not edits else [])]
 
 

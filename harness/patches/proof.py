@@ -21,7 +21,7 @@ ONCE = ("JH001", "JH002", "JH004", "JH005", "JH006", "JH007", "JH010", "JH013", 
 DYNAMIC = ("JH020", "JH021", "JH022", "JH024", "JH025")
 TYPED = ("JH054", "JH055")
 ITERATED = ("JH086",)
-SIZED = ("JH089", "JH090")
+SIZED = ("JH088", "JH089", "JH090")
 """The remedies that are written, by identifier."""
 
 
@@ -94,8 +94,7 @@ def _proposal(finding: Finding, program: CopiedProgram) -> Proposal:
         names.add(name)
     elif remedy in DYNAMIC:
         source = _source(function.file, program)
-        several = (finding.remedy.argument, *(name for name, _ in finding.others))
-        edits = arguments.made_dynamic(source, function, several)
+        edits = arguments.made_dynamic(source, function, _statics(finding))
     elif remedy in TYPED:
         source = _source(site.file, program)
         edits = _typed(finding, source, site)
@@ -111,6 +110,14 @@ def _proposal(finding: Finding, program: CopiedProgram) -> Proposal:
     if proposal.text == source.text:
         raise Refused("no-place", function.name)
     return proposal
+
+
+def _statics(finding: Finding) -> list[str]:
+    """Return the static arguments that take other values: one alone would still be built for."""
+    assert finding.remedy is not None
+    also = finding.cause.also.first if finding.cause is not None else ()
+    changing = [change.argument for kind, change in also if kind == "static value"]
+    return [finding.remedy.argument, *(name for name, _ in finding.others), *changing]
 
 
 def _source(file: str, program: CopiedProgram) -> ProgramFile:
