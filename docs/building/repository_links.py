@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 LANGUAGES = {
-    ".json": "json", ".md": "markdown", ".pbtxt": "text", ".py": "python", ".sh": "bash", ".toml": "toml",
-    ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
+    ".json": "json", ".md": "markdown", ".pbtxt": "text", ".py": "python", ".sh": "bash",
+    ".toml": "toml", ".txt": "text", ".yaml": "yaml", ".yml": "yaml",
 }  # fmt: skip
 """What may be shown as a page of source text, and its highlighting."""
 

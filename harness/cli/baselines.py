@@ -19,6 +19,9 @@ from harness.frame.against import against_baseline
 from harness.frame.frame import rows_of
 from harness.report import files
 
+DROPPED = ("pays after", "roofline", "bytes", "launches", "baseline's", "XLA", "baseline")
+"""Columns that are left out, in this order, where the line is too short."""
+
 
 @options.command(common="select case target figure format_")
 def baselines(
@@ -72,7 +75,7 @@ def _page(frame: pd.DataFrame) -> Iterator[Part]:
     yield Heading(texts.answer(frame))
     for heading, table in texts.tables(frame):
         yield Heading(heading)
-        yield TextTable(table)
+        yield TextTable(table, cut=("case",), dropped=DROPPED)
     yield from (*texts.LEGEND, *texts.notes(frame))
 
 

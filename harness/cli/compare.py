@@ -14,7 +14,16 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Argument, Filters, Option
-from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
+from harness.cli.output import (
+    Format,
+    Heading,
+    Output,
+    Part,
+    TextTable,
+    say,
+    warnings_said,
+    without_families,
+)
 from harness.cli.progress import progress
 from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.frame.load import everything
@@ -39,7 +48,8 @@ from harness.verdicts.verdict import INCOMPARABLE, exit_code
 Records = Sequence[Iterable[Record]]
 
 LEFT = ("stage", "verdict", "reason")
-WRAPPED = ("case", "reason", "workload")
+CUT = ("case", "reason", "workload")
+DROPPED = ("reason", "A", "B")
 
 
 @options.command(
@@ -294,7 +304,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
         yield from left_out_lines(comparison.pairs.left_out)
         rows = programs.table(frame, every)
         if len(rows):
-            yield TextTable(rows, LEFT, WRAPPED)
+            yield _table(rows)
         yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
 
     output.show(page(), frame, programs.document(frame))
@@ -302,6 +312,11 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
     if code is ExitCode.NOTHING:
         say("nothing is comparable by counts: the reasons stand above.")
     return code
+
+
+def _table(rows: pd.DataFrame) -> TextTable:
+    compact = without_families(rows) if "workload" in rows else None
+    return TextTable(rows, LEFT, CUT, DROPPED, compact)
 
 
 def _page(
@@ -322,7 +337,7 @@ def _page(
     yield from map(Heading, summary.stage_lines(frame))
     overview = summary.overview(frame)
     if len(overview):
-        yield TextTable(overview, LEFT, WRAPPED)
+        yield _table(overview)
         yield ""
     yield from programs.changed_lines(programs.by_case(comparison.pairs), every)
     yield from inside.lines(changed)
@@ -333,6 +348,6 @@ def _page(
     else:
         rows, left_out = summary.listed(frame, every)
         if len(rows):
-            yield TextTable(summary.table(rows), LEFT, WRAPPED)
+            yield _table(summary.table(rows))
         yield from (*left_out, *summary.legend(comparison))
     yield from summary.footer(comparison)

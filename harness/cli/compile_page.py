@@ -76,7 +76,7 @@ def _stages(inside: Inside, python: Sequence[CallBranch]) -> TextTable:
     return TextTable(
         pd.DataFrame(rows, columns=["stage", "calls of Python", "time", "most of it"]),
         left=("most of it",),
-        wrapped=("most of it",),
+        cut=("most of it",),
     )
 
 
@@ -121,7 +121,7 @@ def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]
         rows = [(name, *_figures(one, stage)) for name, one in branches]
         yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
         frame = pd.DataFrame(rows, columns=["where", *_FIGURES])
-        yield TextTable(frame, wrapped=("where",), dropped=_DROPPED)
+        yield TextTable(frame, cut=("where",), dropped=_DROPPED)
     found = (("line", callers.lines(stage)), ("primitive", callers.primitives(stage)))
     for kind, sums in found[: 2 if stage.name == "lower" else 1]:
         shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
@@ -129,7 +129,7 @@ def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]
             yield Heading(f"{stage.name.capitalize()}, by {kind}")
             rows = [(branch_text(one), *_figures(one, stage)) for one in shown]
             frame = pd.DataFrame(rows, columns=[kind, *_FIGURES])
-            yield TextTable(frame, wrapped=(kind,), dropped=_DROPPED)
+            yield TextTable(frame, cut=(kind,), dropped=_DROPPED)
 
 
 _FIGURES = ("calls", "share", "own", "time", "own time")
@@ -171,7 +171,7 @@ def _passes(inside: Inside, depth: int, least: float) -> TextTable:
         }
         for name, one in _tree(inside.tree, depth, "wall_s", least)
     ]
-    return TextTable(pd.DataFrame(rows), wrapped=("pass",), dropped=("threads", "own"))
+    return TextTable(pd.DataFrame(rows), cut=("pass",), dropped=("threads", "own"))
 
 
 def _kernels(inside: Inside, least: float) -> Iterator[Part]:
@@ -190,7 +190,7 @@ def _kernels(inside: Inside, least: float) -> Iterator[Part]:
         for kernel in shown
     ]
     if rows:
-        yield TextTable(pd.DataFrame(rows), left=("operation",), wrapped=("operation",))
+        yield TextTable(pd.DataFrame(rows), left=("operation",), cut=("operation",))
     if len(named) > len(shown):
         more = sum(kernel.wall_s for kernel in named[len(shown) :])
         others = counted(len(named) - len(shown), "more kernel" if shown else "named kernel")
@@ -262,4 +262,4 @@ def _grown(
         }
         for one in grown
     ]
-    return TextTable(pd.DataFrame(rows), wrapped=("",))
+    return TextTable(pd.DataFrame(rows), cut=("",))

@@ -15,7 +15,7 @@ from click.exceptions import Exit
 
 from harness import targets
 from harness.cli import options
-from harness.cli.output import Heading, Output, Part, TextTable, say
+from harness.cli.output import Heading, Output, Part, say
 from harness.engine import containment, lock, machine_load
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import damage
@@ -74,10 +74,15 @@ def _page(rows: pd.DataFrame, usable: bool) -> Iterator[Part]:
         why = "no target is usable" if containment.POSSIBLE else "this is Windows; WSL is a Linux"
         yield Heading(f"Nothing can be measured here: {why}.")
     elif advised:
-        yield Heading(f"This machine can measure; {advised} of {len(rows)} looks advise something.")
+        yield Heading(
+            f"This machine can measure; {advised} of {len(rows)} checks have a suggestion."
+        )
     else:
         yield Heading("This machine can measure, and nothing is in the way.")
-    yield TextTable(rows, ("found", "advice"), ("found", "advice"))
+    for what, found, advice in rows.itertuples(index=False):
+        yield f"{what}: {found}"
+        if advice:
+            yield f"  {advice}"
 
 
 def _installed(here: list[targets.Sighting]) -> Iterator[Look]:

@@ -10,7 +10,7 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Option
-from harness.cli.output import Format, Heading, Output, Part, TextTable, console, say, warnings_said
+from harness.cli.output import Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
 from harness.frame.load import everything
@@ -25,9 +25,6 @@ from harness.verdicts.history import series
 
 MOST = 10
 """So many series of two points are shown."""
-
-WIDE = 140
-"""Columns of a terminal from which on a change point is one row of a table."""
 
 
 @options.command(
@@ -102,40 +99,31 @@ def history(
             why += "changed between each two: `harness history --cuts` lists where."
         say(f"{results}: {why}")
         raise Exit(ExitCode.NOTHING)
-    narrow = output.format is Format.table and output.path is None and console.width < WIDE
-    output.show(_page(found, since, narrow, texts.too_short(points), once), found)
+    output.show(_page(found, since, texts.too_short(points), once), found)
     if output.path is not None:
         say(f"{len(found)} change points written to {output.path}")
 
 
-def _page(
-    found: pd.DataFrame, since: str, narrow: bool, too_short: str, once: pd.DataFrame
-) -> Iterator[Part]:
+def _page(found: pd.DataFrame, since: str, too_short: str, once: pd.DataFrame) -> Iterator[Part]:
     if found.empty:
         after = f" since {since}" if since else ""
         said = f"No change point{after}: counts prove none, and no step of times is as large as "
         yield f"{said}what counts in its stage. {too_short}".rstrip()
     else:
-        yield from _changes(found, narrow)
+        yield from _changes(found)
     if len(once):
         yield Heading(f"Seen once, {len(once)}: the next night tells whether it stays")
-        yield TextTable(once[:MOST], left=once.columns, wrapped=("case",))
+        yield TextTable(once[:MOST], left=once.columns, cut=("case",))
         if len(once) > MOST:
             yield f"{len(once) - MOST} smaller ones are left out."
 
 
-def _changes(found: pd.DataFrame, narrow: bool) -> Iterator[Part]:
+def _changes(found: pd.DataFrame) -> Iterator[Part]:
     often = found["change"].value_counts()
     counts = ", ".join(f"{number} {change}" for change, number in often.items())
     yield Heading(f"{counted(len(found), 'change point')}: {counts}.")
     rows = texts.table(found)
-    if narrow:
-        for row in rows.itertuples(index=False):
-            change, case, stage, levels, ratio, points, when, commits, beside = row
-            yield Heading(f"{case} · {stage}")
-            yield f"  {change} {ratio}  {levels}  {when}"
-            yield f"  points {points}, commits {commits}"
-            yield f"  {beside}"
-    else:
-        yield TextTable(rows, left=rows.columns, wrapped=(rows.columns[1], rows.columns[-1]))
+    last = rows.columns[-1]
+    dropped = (last, "points", "commits", "before → after")
+    yield TextTable(rows, left=rows.columns, cut=(rows.columns[1], last), dropped=dropped)
     yield from texts.legend(found)

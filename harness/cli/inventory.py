@@ -43,7 +43,7 @@ def list_(
     )
     cases = counted(int(rows["cases"].sum()), "case")
     answer = Heading(f"{counted(len(rows), 'workload')}, {cases} on one target.")
-    output.show([answer, TextTable(rows, rows.columns, ("axes", "shows"), whole=True)], rows)
+    output.show([answer, TextTable(rows, rows.columns, ("axes", "shows"), ("axes",))], rows)
     if found.broken:
         raise Exit(ExitCode.USAGE)
 
@@ -93,7 +93,7 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
                 sighting.name,
                 "yes" if sighting.here else "no",
                 str(sighting.devices or ""),
-                ": ".join(filter(None, (sighting.what, sighting.lacking))),
+                sighting.what,
             )
             for sighting in sightings
         ],
@@ -105,7 +105,13 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
         if here
         else "No such target can be used here."
     )
-    output.show([answer, TextTable(rows, rows.columns, ("what",), whole=True)], rows)
+    missing: dict[str, list[str]] = {}
+    for sighting in sightings:
+        if sighting.lacking:
+            missing.setdefault(sighting.lacking, []).append(sighting.name)
+    lines = [f"Missing for {', '.join(names)}: {what}" for what, names in missing.items()]
+    every = rows.assign(missing=[sighting.lacking for sighting in sightings])
+    output.show([answer, TextTable(rows, rows.columns, ("what",)), *lines], every)
     if not here:
         raise Exit(ExitCode.NOTHING)
 

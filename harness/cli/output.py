@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import json
 import math
 import re
@@ -14,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.console import Console
@@ -78,13 +77,13 @@ class TextTable:
 
     frame: pd.DataFrame | Rows
     left: Collection[str] = ()
-    """Columns that begin at the left, with the first two; numbers end at the right."""
-    wrapped: Collection[str] = ()
-    """Columns whose cells may take several lines, with the second."""
+    """Columns aligned at the left, with the first two; numbers are aligned at the right."""
+    cut: Collection[str] = ()
+    """Columns of texts that end with `…` where there is no place for them."""
     dropped: Sequence[str] = ()
     """Columns that are left out, in this order, where the table is too wide for its place."""
-    whole: bool = False
-    """Whether such cells take as many lines in a block, too; else what does not fit is left out."""
+    compact: pd.DataFrame | None = None
+    """The same with shorter cells, where the whole is too wide."""
 
 
 Part = str | Heading | TextTable | Table | Text
@@ -140,12 +139,12 @@ class Output:
 
 
 def print_page(parts: Iterable[Part], to: Console = console) -> None:
-    """Print the parts of a page."""
+    """Print the parts of a page; a file or a pipe takes lines of any length."""
+    width = to.width if to.is_terminal or to.width != WIDTH else sys.maxsize
     for part in parts:
         if isinstance(part, TextTable):
-            for piece in fitted(part, to.width):
-                soft = isinstance(piece, Text)  # a terminal breaks it, and nothing is cut
-                to.print(piece, soft_wrap=soft)
+            for line in fitted(part, width):
+                to.print(line, soft_wrap=True)
         elif isinstance(part, Table):
             to.print(part)
         elif isinstance(part, Text):
@@ -155,86 +154,110 @@ def print_page(parts: Iterable[Part], to: Console = console) -> None:
                 to.print(part, soft_wrap=True)
         else:
             style = "bold" if isinstance(part, Heading) else None
-            to.print(printable(part), markup=False, emoji=False, soft_wrap=True, style=style)
+            text = between_words(printable(part, "\n"), width)
+            to.print(text, markup=False, emoji=False, soft_wrap=True, style=style)
+
+
+def between_words(text: str, width: int) -> str:
+    """Break lines that are too long between words, further lines indented as the first."""
+    return "\n".join(
+        textwrap.fill(
+            line,
+            width,
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        if len(line) > width
+        else line
+        for line in text.split("\n")
+    )
 
 
 LEAST = 40
-"""Characters that a column of long texts has at least in a table."""
+"""Characters to which long texts are cut before whole columns are left out."""
+
+SHORTEST = 12
+"""Characters to which they are cut where no more columns can be left out."""
 
 GAP = 2
 """Characters between two columns."""
 
 
-def fitted(rows: TextTable, width: int) -> Iterator[Table | Text]:
-    """Yield a table of text as it fits: as one, or where that is too wide as a block a row.
+def fitted(rows: TextTable, width: int) -> Iterator[Text]:
+    """Yield the lines of a table, one a row, none longer than `width`.
 
-    No name, number or unit is cut. In a block stand the first columns that begin at the left, then
-    the others with their headings, and each long text in a line of its own, cut between two of its
-    parts.
+    What is too wide gets shorter cells, then shorter texts, then fewer columns, which a last line
+    names. The first two columns stay.
     """
-    for count in range(len(rows.dropped) + 1):
-        table, blocks = _table(rows, rows.dropped[:count], width)
-        if table is not None:
-            yield table
-            return
-    yield from blocks
+    table = _columns(rows.frame)
+    if rows.compact is not None and _width(table) > width:
+        table = _columns(rows.compact)
+    names = list(table)
+    others = [name for name in reversed(names[2:]) if name not in rows.dropped]
+    listed = [name for name in rows.dropped if name in names]
+    steps = [(listed[:count], LEAST) for count in range(len(listed) + 1)]
+    steps += [([*listed, *others[:count]], SHORTEST) for count in range(len(others) + 1)]
+    for without, least in steps:
+        shown = {one: cells for one, cells in table.items() if one not in without}
+        cut = [one for one in shown if one in rows.cut]
+        too_wide = _width(shown) - width
+        spare = {one: max(0, _widest(shown[one]) - least) for one in cut}
+        if too_wide <= sum(spare.values()):
+            break
+    for one in sorted(cut, key=lambda each: -spare[each]):
+        most = _widest(shown[one]) - min(max(0, too_wide), spare[one])
+        too_wide -= _widest(shown[one]) - most
+        shown[one] = _shorter(shown[one], most)
+    left = {*names[:2], *rows.left}
+    columns = []
+    for one, cells in shown.items():
+        longest = _widest(cells)
+        columns.append(
+            [cell.ljust(longest) if one in left else cell.rjust(longest) for cell in cells]
+        )
+    for number, row in enumerate(zip(*columns, strict=True)):
+        yield Text((" " * GAP).join(row).rstrip()[:width], style="" if number else "bold")
+    if without:
+        shown_in_order = ", ".join(name for name in names if name in without)
+        yield Text(between_words(f"Not shown at {width} columns: {shown_in_order}.", width))
 
 
-def _table(
-    rows: TextTable, without: Sequence[str], width: int
-) -> tuple[Table | None, Iterator[Text]]:
-    """Return a table without some of its columns if it fits, and else its blocks."""
-    shown = [n for n, heading in enumerate(rows.frame.columns) if str(heading) not in without]
-    headings = [str(rows.frame.columns[n]) for n in shown]
-    cells = [[printable(str(row[n])) for n in shown] for row in rows.frame.itertuples(index=False)]
-    wrapped = [heading in (rows.wrapped or headings[1:2]) for heading in headings]
-    left = [position < 2 or heading in rows.left for position, heading in enumerate(headings)]
-    table = Table(box=None, padding=(0, GAP, 0, 0))
-    least = 0
-    for heading, *texts, begins, wraps in zip(headings, *cells, left, wrapped, strict=True):
-        longest = max(map(len, [heading, *texts]))
-        if wraps:
-            word = max(
-                (len(word) for text in [heading, *texts] for word in text.split()), default=0
-            )
-            longest = min(longest, max(word, LEAST))
-        least += longest + GAP
-        justify: Literal["left", "right"] = "left" if begins else "right"
-        table.add_column(heading, justify=justify, no_wrap=not wraps, overflow="fold")
-    if least <= width:
-        for row in cells:
-            table.add_row(*map(Text, row))
-        return table, iter(())
-    ends = (place for place, begins in enumerate(left) if not begins)
-    named = next(ends, 1 if rows.whole else len(left))
-    blocks = (_block(headings, row, named, wrapped, width, rows.whole) for row in cells)
-    return None, itertools.chain.from_iterable(blocks)
+def _columns(frame: pd.DataFrame | Rows) -> dict[str, list[str]]:
+    """Return the texts of each column, its heading first."""
+    cells = zip(*frame.itertuples(index=False), strict=True)
+    texts = [[printable(str(cell)) for cell in column] for column in cells]
+    names = list(map(str, frame.columns))
+    return {
+        name: [name, *column]
+        for name, column in zip(names, texts or [[]] * len(names), strict=True)
+    }
 
 
-def _block(
-    headings: list[str],
-    row: list[str],
-    named: int,
-    wrapped: list[bool],
-    width: int,
-    whole: bool,
-) -> Iterator[Text]:
-    yield Text("  ".join(filter(None, row[:named])), style="bold")
-    long, line = [], " "
-    for heading, cell, wraps in zip(headings[named:], row[named:], wrapped[named:], strict=True):
-        if wraps:
-            long.append(cell)
-        elif cell.strip():
-            item = f" {heading} {cell}"
-            if len(line) + len(item) + 2 > width and line.strip():
-                yield Text(line)
-                line = " "
-            line += f" ·{item}" if line.strip() else item
-    if line.strip():
-        yield Text(line)
-    for text in filter(None, long):
-        lines = textwrap.wrap(text, width - 2) if whole else [_begun(text, width - 2)]
-        yield from (Text(f"  {line}") for line in lines)
+def _widest(cells: Iterable[str]) -> int:
+    return max(map(len, cells))
+
+
+def _width(table: dict[str, list[str]]) -> int:
+    return sum(map(_widest, table.values())) + GAP * (len(table) - 1)
+
+
+def _shorter(cells: list[str], most: int) -> list[str]:
+    """Return texts of at most so many characters; what differs looks different still."""
+    shorter = [_begun(cell, most) for cell in cells]
+    if len({*shorter}) == len({*cells}):
+        return shorter
+    head = (most - 1) // 2
+    return [c if len(c) <= most else f"{c[:head]}…{c[head + 1 - most :]}" for c in cells]
+
+
+def without_families(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with `Gelu` for `elementwise.Gelu`, where all are clear so."""
+    names = frame["workload"].unique()
+    short = {name: name.rpartition(".")[2] for name in names}
+    if len({*short.values()}) < len(names):
+        return frame
+    return frame.assign(workload=frame["workload"].map(short))
 
 
 def _begun(text: str, most: int) -> str:
@@ -245,7 +268,7 @@ def _begun(text: str, most: int) -> str:
     end = max(start.rfind(mark) + 1 for mark in (", ", "; ", ". "))
     if end < most / 2:
         end = start.rfind(" ")
-    return f"{start[:end]} …" if end > 0 else f"{start}…"
+    return f"{start[:end]} …" if end > most / 2 else f"{start}…"
 
 
 def markdown(parts: Iterable[Part]) -> str:
@@ -301,8 +324,9 @@ def plain(value: Any) -> Any:
 
 def say(*lines: str) -> None:
     """Say something beside the output, on standard error."""
+    width = notes.width if notes.is_terminal else sys.maxsize
     for line in lines:
-        print(f"harness: {printable(line)}", file=sys.stderr, flush=True)
+        print(between_words(f"harness: {printable(line)}", width), file=sys.stderr, flush=True)
 
 
 def check_writable(option: str, path: Path) -> None:

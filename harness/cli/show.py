@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Filters, Option
-from harness.cli.output import Format, Heading, Output, Part, TextTable, say, warnings_said
+from harness.cli.output import (
+    Format,
+    Heading,
+    Output,
+    Part,
+    TextTable,
+    say,
+    warnings_said,
+    without_families,
+)
 from harness.errors import ExitCode
 from harness.frame import asv_results, choose, tables
 from harness.frame.frame import PLACE, ordinary, place_text, rows_of
@@ -19,6 +29,9 @@ from harness.stages.registry import LONG_COMPILE_S, OF_CALLS
 
 OURS = "Value: median over processes; ±: half of its 95 % interval (6 processes or more)."
 OF_ASV = "Value of asv's own files: asv's median of all samples; ±: half of asv's 99 % interval."
+DROPPED = ("in_flight", "dispatch", "compute", "lower", "trace")
+"""Stages that are left out, in this order, where the line is too short."""
+
 NEXT = """\
 Next:  asv publish && asv preview             graphs over commits
        harness show --all                     every commit and environment
@@ -82,9 +95,9 @@ def _page(frame: pd.DataFrame, facts: bool, calls: bool) -> Iterator[Part]:
         yield Heading(heading)
         yield from stage_table(part)
         if facts:
-            yield TextTable(tables.fact_table(part))
+            yield TextTable(tables.fact_table(part), cut=("axes",))
         if calls:
-            yield TextTable(tables.call_table(part))
+            yield TextTable(tables.call_table(part), cut=("axes",))
 
 
 def _brief(frame: pd.DataFrame) -> Iterator[Part]:
@@ -115,10 +128,16 @@ def _elsewhere(chosen: pd.DataFrame, shown: pd.DataFrame) -> list[str]:
     return [f"Not shown: {', '.join(others)}; `harness show --all` has them."] if others else []
 
 
+def _compact(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table without intervals, and with shorter names."""
+    table = tables.stage_table(frame.assign(low=math.nan, high=math.nan, p50_low=math.nan))
+    return without_families(table)
+
+
 def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
     """Yield one row per case with a column per stage, and why values are lacking."""
     table = tables.stage_table(frame)
-    yield TextTable(table)
+    yield TextTable(table, cut=("axes",), dropped=DROPPED, compact=_compact(frame))
     if called := [stage for stage in OF_CALLS if stage in table]:
         yield f"{', '.join(called)}: median of calls; `harness show --calls` has the least."
     if table.apply(lambda texts: texts.str.startswith("≥")).any(axis=None):

@@ -44,6 +44,8 @@ COMMANDS = {
         (*RELEASES, *LOOP, "--stage", "compile", "--explain"),
         ["control_flow.UnrolledLoop", "unroll=16"],
     ),
+    "targets": (("targets", "cpu"), ["cpu"]),
+    "diff": (("profile", "diff", "started", "again"), ["train_step", "30 ms"]),
     "list": (("list", "Gelu", "Predict", *BENCHMARKS), ["elementwise.Gelu", "approximate: True"]),
     "functions": (("profile", "show", "started", "-t", "functions"), ["train_step", "30 ms"]),
     "causes": (("profile", "show", "started", "-t", "causes"), ["train_step"]),
@@ -54,6 +56,20 @@ COMMANDS = {
     ),
 }
 """What is typed, and names and values with their units that stand there as a whole."""
+
+
+HEADERS = {
+    "baselines": "case",
+    "history": "change",
+    "explain": "  rule:",
+    "functions": "function",
+    "causes": "function",
+    "inspect": "module",
+    "doctor": "unusable:",
+    "diff": "function",
+    "targets": "target",
+}
+"""How a line of each page begins at every width, where that is not `workload`."""
 
 
 @pytest.fixture
@@ -69,6 +85,7 @@ def folder(tmp_path, monkeypatch):
             "train_step", line=12, cause=Cause("static value", "steps", steps, steps + "0")
         )
     started.build("loss_of_a_transformer", line=40).write(tmp_path / "started")
+    Made().build("train_step", line=12).write(tmp_path / "again")
     (tmp_path / "kept").mkdir()
     for module, days in (("jit_train_step_of_a_transformer", 3.2), ("jit_loss", 9.2)):
         file = tmp_path / "kept" / f"{module}-{module.encode().hex():0<64.64}-cache"
@@ -119,13 +136,14 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
         assert code in (0, 1, 5), err
         assert "\x1b" not in out
         said[width] = [line.rstrip() for line in out.replace(str(folder), "~").splitlines()]
-        for text in whole:
-            assert text in out, f"{width} columns"
-        # A sentence is longer where it must be, and the terminal breaks it; a row is not.
-        assert not [line for line in said[width] if len(line) > width and "  " in line.strip()]
-        # What is left out of a long text begins after a part of it, not inside a name or value.
-        cut = [line for line in said[width] if "…" in line]
-        assert all(line.endswith((", …", "; …")) for line in cut)
+        if width == WIDTH:
+            for text in whole:
+                assert text in out
+        # One word, such as a path or a command's argument, may be longer than a line.
+        if width != WIDTH:
+            assert not [line for line in said[width] if len(line) > width and " " in line.strip()]
+        header = HEADERS.get(name, "workload")
+        assert [line for line in said[width] if line.startswith(header)]
     file = GOLDEN / f"{name}.txt"
     if WRITE:
         file.write_text(page(said), encoding="utf-8")

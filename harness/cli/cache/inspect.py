@@ -68,7 +68,7 @@ def inspect(
     parts += words.groups(totals)
     if shown:
         rows = Rows(words.rows(shown, survey.taken_at))
-        parts.append(TextTable(rows, left=("written", "last use", "state"), wrapped=("state",)))
+        parts.append(TextTable(rows, left=("written", "last use", "state"), cut=("state",)))
     parts += words.notes(survey, totals, here)
     parts += words.eviction_lines(evictions, here) if evictions else ()
     document = {"schema": 2, "survey": survey, "here": here}

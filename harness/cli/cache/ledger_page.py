@@ -54,7 +54,7 @@ def _modules(modules: pd.DataFrame) -> TextTable:
         "why no entry is left": modules["why"],
     }
     last = "why no entry is left"
-    return TextTable(pd.DataFrame(rows), left=(last,), wrapped=("module", last))
+    return TextTable(pd.DataFrame(rows), left=(last,), cut=("module", last))
 
 
 def _runs(runs: Sequence[LedgerRun]) -> TextTable:

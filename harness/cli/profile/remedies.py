@@ -106,6 +106,6 @@ def _page(tried: Sequence[Trial], names: TrialNames, left: Sequence[str]) -> Ite
         most = seconds_text(trial.remedy.predicted_s)
         rows.append((names.of(trial.remedy), counts, building, most, saved, trial.failed))
     headings = ["remedy", "builds", "building", "saves at most", "saved", "why"]
-    yield TextTable(pd.DataFrame(rows, columns=headings), wrapped=("why",))
+    yield TextTable(pd.DataFrame(rows, columns=headings), cut=("why",))
     if left:
         yield f"Not tried: {'; '.join(left)}."
