@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 
 class ExitCode(enum.IntEnum):
-    """What a command ends with; docs/cookbook.md says what each means in which command."""
+    """What a command ends with; `harness --help-all` lists them."""
 
     FINE = 0
     WORSE = 1

@@ -1,6 +1,6 @@
 """Several processes, one cache directory: who compiles, who writes, what is done twice.
 
-`python -m tools.cache_sharing --write docs/cache/sharing.md` runs every arrangement on the CPU and
+`python -m tools.cache_sharing --write docs/cache.md` runs every arrangement on the CPU and
 writes the table of that page; the tests run smaller ones.
 """
 

@@ -1,6 +1,6 @@
 """Is what was compiled for one topology a hit for another? For a TPU and a GPU, compile-only.
 
-`python -m tools.cache_topologies --write docs/cache/sharing.md` compiles one program for each
+`python -m tools.cache_topologies` compiles one program for each
 topology below, in fresh processes with a ledger and an empty cache, and writes a row for each pair:
 whether JAX's keys are the same, and if not, which parts of them differ.
 """

@@ -199,7 +199,7 @@ def _explain(subject: ChosenFunction, folder: Path, stage: str, error: str) -> s
         "wide": f"--inputs {error}. Make it so yourself, or enable jax_enable_x64 in its module.",
         "static": f"{here}: jax.jit takes its argument {error} as static: a value that is part of "
         "the program, where --arg is an array. Write a workload of your own with the value as an "
-        'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/cookbook.md.',
+        'axis, `sweep = {"name": [3]}` and `static = ("name",)`, see docs/workloads.md.',
         "trace": f"{here} cannot be traced with what {subject.inputs} returns: {error}."
         if subject.inputs
         else f"{here} cannot be traced with ({shown}): {error}. Every --arg is one array. For "

@@ -50,13 +50,13 @@ from harness import Workload, spec
 """,
     ("docs/budgets.md", "with harness.budget("): TRAINING,
     ("docs/budgets.md", "pytestmark"): "import pytest\n",
-    ("docs/cache/ledger-explain.md", "from harness.cache.ledger"): """
+    ("docs/cache.md", "from harness.cache.ledger"): """
 import jax
 
 x = jax.numpy.ones(3)
 step = jax.jit(lambda x: x + 1)
 """,
-    ("docs/cookbook.md", "frame = harness.load"): "import harness\n",
+    ("docs/compare.md", "frame = harness.load"): "import harness\n",
     ("docs/gpu-tpu-compile.md", "class Predict"): (
         "from benchmarks.dense import Predict as Workload\n"
     ),
@@ -83,10 +83,8 @@ COMMANDS = {
         "docs/budgets.md",
         "harness profile diff",
     ): "harness profile -o before -- python train.py && cp -r before after",
-    ("docs/cache/ledger-explain.md", "harness cache explain"): (
-        "cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"
-    ),
-    ("docs/cache/ledger-explain.md", "harness cache ledger runs/"): _RUNS,
+    ("docs/cache.md", "harness cache explain"): ("cp run.jsonl a.jsonl && cp run.jsonl b.jsonl"),
+    ("docs/cache.md", "harness cache ledger runs/"): _RUNS,
     ("docs/profile.md", "harness profile show"): (
         "harness profile -o FOLDER -- python train.py && cp -r FOLDER BEFORE && cp -r FOLDER AFTER"
     ),

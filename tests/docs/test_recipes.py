@@ -10,7 +10,11 @@ from harness.program.compiler.times import CompileTime, CompileTimes
 from tests.docs import pages
 from tests.frame import trees
 
-FIRST, *RECIPES = pages.blocks("docs/recipes.md")
+FIRST, *RECIPES = (
+    block
+    for block in pages.blocks("docs/frame.md")
+    if block.mark("executed by") == "tests/docs/test_recipes.py"
+)
 SPENT = {"layout": 1.0, "fusion": 3.0}
 NIGHTS = [f"2026-11-{day}" for day in range(10, 16)]
 

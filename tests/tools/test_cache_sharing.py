@@ -1,4 +1,4 @@
-"""What docs/cache/sharing.md says of processes that share a cache, tried on this JAX."""
+"""What docs/cache.md says of processes that share a cache, tried on this JAX."""
 
 import pytest
 
