@@ -1,4 +1,4 @@
-"""A copy of the house with something added to it, as one of CONTRIBUTING's recipes says."""
+"""A copy of the house with something added to it, as one of `tests/recipes.md` describes."""
 
 import itertools
 import os
@@ -13,8 +13,8 @@ HARNESS = Path(__file__).parents[1] / "harness"
 
 
 def recipes():
-    """Yield each of CONTRIBUTING's recipes: the block of a new file, and that of a registry."""
-    blocks = pages.blocks("CONTRIBUTING.md")
+    """Yield each recipe: the block of a new file, and that of a registry."""
+    blocks = pages.blocks("tests/recipes.md")
     for new, registry in itertools.pairwise(blocks):
         if new.title:
             assert registry.language == "diff", f"{new.where}: no diff of a registry follows"
@@ -22,7 +22,7 @@ def recipes():
 
 
 def recipe(file):
-    """Return the text of a new file and the diff of its registry, as CONTRIBUTING has them."""
+    """Return the text of a new file and the diff of its registry, as the recipes have them."""
     ((new, registry),) = [pair for pair in recipes() if pair[0].title == file]
     return new.text, registry.text
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's recipes, as they stand there: one more of each is seen where others are.
+"""The recipes of `tests/recipes.md`, as they are: one more of each is seen where others are.
 
 The one of a cause is in `tests/profiles/causes/test_registry.py`.
 """

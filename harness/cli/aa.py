@@ -29,7 +29,7 @@ def _usual(effort: str) -> str:
 
 @options.command(
     common="select pairs power effort",
-    pairs=Option(min=1, help="Pairs of identical arms."),
+    pairs=Option(min=1, help="Pairs of sweeps of the same code."),
     power=Option(help="Also put slow-downs in, and count those found."),
     effect=Option(
         metavar="STAGE=EFFECT",
@@ -37,7 +37,7 @@ def _usual(effort: str) -> str:
         f"several. Without it {_usual('default')}, and for thorough {_usual('thorough')} as "
         "well.",
     ),
-    name=Option(help="Name of the run; another name measures anew."),
+    name=Option(help="Name of the run; another name measures again."),
 )
 def aa(
     *,
@@ -62,7 +62,7 @@ def aa(
       harness aa -s Gelu --effort 7x1  a quick look: one workload, little effort
       harness aa --name 2026-11-20     another run; without a name the last one continues
 
-    Identical arms: each pair is the whole sweep twice, one after the other, judged as `harness
+    Each pair is the whole sweep twice, one after the other, judged as `harness
     compare` does. Whatever is called faster or slower is a false alarm. A family is a stage of a
     pair: it has one where a row of it, or all rows together, are called. Beside it stands how many
     rows asv's own rule would have raised on the same data: none at 6 processes, because asv 0.6.6
@@ -80,7 +80,7 @@ def aa(
 
     \b
     Exit codes: 0 fine; 2 wrong usage; 3 some cases failed; 4 nothing was measured; 130 interrupted
-    (what was finished is kept).
+    (finished measurements are stored).
     """
     level = sampling.effort(effort)
     places = targets.names(target or ()) or None
@@ -95,7 +95,7 @@ def aa(
         with progress() as on_progress:
             found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
-        say("interrupted. Every finished record is kept; the same command goes on.")
+        say("interrupted. Finished records are stored; the same command continues.")
         raise Exit(ExitCode.INTERRUPTED) from None
     if not found.measured and not found.reused:
         say("nothing was measured.")
@@ -117,8 +117,8 @@ def _page(rates: ErrorRates) -> Iterator[Part]:
     about = f"{rates.machine} · {rates.env} · effort {rates.effort} · {rates.pairs} {arms}"
     called, share = _cells(rates.flagged)
     within = f", {share} with 95 % confidence" * bool(share)
-    yield Heading(f"{called} rows of identical arms are called different{within}.")
-    yield f"{about} of identical arms"
+    yield Heading(f"{called} rows of the same code are called different{within}.")
+    yield f"{about} of the same code"
     headings = ["stage", "rows called different", "95 % interval", "families with one"]
     headings += ["by asv's rule", "95 % interval"]
     rows = [

@@ -50,7 +50,7 @@ def baselines(
                   failed, and the reason stands below the table.
 
     A ratio is only given where both sides were right (against float64), used the threads they were
-    told to, and stayed below the roofline. Losses are shown like wins.
+    given, and stayed below the roofline. Losses are shown like wins.
 
     \b
     Exit codes: 0 fine; 2 wrong usage; 4 there is no comparison to show.

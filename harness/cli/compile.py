@@ -104,7 +104,7 @@ def compile(
     the time that the compile took; a moment in which several threads work is shared among them, so
     that all rows sum to the whole. Threads: what all threads worked together. A kernel's line is
     that of its first operation, as XLA's metadata has it; XLA:CPU names no kernel while LLVM makes
-    code of it, and XLA:GPU few, so those times are told of all kernels together.
+    code of it, and XLA:GPU few, so those times are shown for all kernels together.
 
     Of trace and lower it counts Python's calls, in a pass of their own: by line of yours, and by
     the equation that JAX works on. Own: without what is inside. Time: a share of what the stage
@@ -115,7 +115,7 @@ def compile(
 
     \b
     Exit codes: 0 fine; 2 wrong usage; 3 it cannot be compiled; 4 the target is not here, its XLA
-    tells nothing. Else the code of the program.
+    reports nothing. Else the code of the program.
     """
     if figure is not None:
         files.check_figure(figure)
@@ -181,8 +181,8 @@ def _of_workload(
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.inside is None:
         raise NothingTold(
-            f"{wanted.label}: XLA told nothing of its compile for {one.target}. Its plugin has no "
-            "events; --target cpu shows what XLA does for a CPU."
+            f"{wanted.label}: XLA reported nothing of its compile for {one.target}. Its plugin "
+            "has no events; --target cpu shows what XLA does for a CPU."
         )
     on_target = wanted.label if "target=" in wanted.label else f"{wanted.label} {one.target}"
     return on_target, made
@@ -206,7 +206,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
         stages_s = first.stages_s
         made = build.BuiltTexts("", inside=inside, events=events, stages_s=stages_s)
         if inside is None:
-            raise NothingTold(f"{first.name}: XLA told nothing of its compile.")
+            raise NothingTold(f"{first.name}: XLA reported nothing of its compile.")
         if first.structure:
             build_s = inside.wall_s + sum(stages_s.values())
             made.causes = causes.causes(causes.decoded(first.structure), inside, build_s)

@@ -81,7 +81,7 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
       harness run --target gpu:h200        measure on one
 
     The compilers of the compile-only targets come with the extra `targets` (Linux x86_64), without
-    driver and device. docs/gpu-tpu-compile.md tells how to use them in CI.
+    driver and device. docs/gpu-tpu-compile.md explains how to use them in CI.
 
     Exit codes: 0 fine; 2 wrong usage; 4 none of them is here.
     """

@@ -160,7 +160,7 @@ SCHEMA = (
     ),
     Field(
         *("cpu_samples", NUMBERS, "seconds"),
-        "CPU time of each of `cpu_processes`, all of its threads: the least over its visits (of "
+        "CPU time of each of `cpu_processes`, all of its threads: the least over its passes (of "
         "`compile` the geometric mean of that and of their geometric mean), of `execute` and "
         "`compute` of a block's mean call; empty where not known",
     ),

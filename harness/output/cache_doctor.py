@@ -250,7 +250,7 @@ EVIDENCE: dict[str, Callable[[CacheFinding, dict[str, Any]], str]] = {
     "unloadable": lambda one, facts: _names(one, facts["errors"]),
     "not-as-rebuilt": lambda one, facts: f"{REBUILT[facts['verdict']]}: {_names(one)}",
     "foreign-processor": lambda one, facts: (
-        f"for {facts['processor']}, with instructions that this one lacks: "
+        f"for {facts['processor']}, with instructions that are missing here: "
         + some(facts["lacking"], 4)
     ),
     "duplicate": _duplicate,

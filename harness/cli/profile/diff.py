@@ -42,8 +42,8 @@ def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
       harness profile diff before after
       harness profile diff before after --format markdown -o comment.md
 
-    Functions are told apart by file and qualified name, wherever the line; one that was renamed is
-    new and gone. Counts, causes and bytes are exact. Seconds are of one run each and have no error
+    Functions are distinguished by file and qualified name, wherever the line; one that was renamed
+    is new and gone. Counts, causes and bytes are exact. Seconds are of one run each and have no error
     bar: they are shown, and never called a change (`harness compare` judges times, of several
     processes).
 
