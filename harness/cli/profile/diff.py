@@ -43,8 +43,8 @@ def diff(*, a: Path, b: Path, every: bool = False, output: Output) -> None:
       harness profile diff before after --format markdown -o comment.md
 
     Functions are distinguished by file and qualified name, wherever the line; one that was renamed
-    is new and gone. Counts, causes and bytes are exact. Seconds are of one run each and have no error
-    bar: they are shown, and never called a change (`harness compare` judges times, of several
+    is new and gone. Counts, causes and bytes are exact. Seconds are of one run each, without error
+    bars: they are shown, and never called a change (`harness compare` judges times, of several
     processes).
 
     It is no verdict: the exit code is 0 (2 for wrong usage, 4 for a folder without a profile).
