@@ -9,7 +9,7 @@ from tests import forks
 
 EXAMPLES = forks.ROOT / "docs" / "examples"
 PAGE = (forks.ROOT / "docs" / "profile.md").read_text()
-ELSEWHERE = ("outputs.py", "slow_start.py")
+ELSEWHERE = ("slow_start.py",)
 PROGRAMS = sorted(path for path in EXAMPLES.glob("*.py") if path.name not in ELSEWHERE)
 NEEDS = re.compile(r"needs ([a-z]+)(?: and ([a-z]+))?\.")
 
