@@ -30,7 +30,7 @@ in `tools/releases/experiments.py` and, with real cache directories, in `tools/p
 SECONDS = """\
 CPU seconds for the committed suite (`benchmarks/`, the last case of each workload and transform
 that needs one device), the least of 2 compiles of each program, summed and split by XLA's own
-events into [groups](cookbook.md#why-does-one-function-take-so-long-to-compile). Releases were
+events into [groups](compile.md#why-does-one-function-take-so-long-to-compile). Releases were
 measured one after the other beside other work: a few percent say nothing. `python -m
 tools.releases --seconds` measures them again.
 """
