@@ -28,6 +28,7 @@ from harness.program.compiler import callers, causes, recording, structure
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
+from harness.program.kernels import written
 from harness.report import compile_trace, files
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
@@ -147,6 +148,7 @@ def compile(
         **msgspec.to_builtins(inside),
         "python": [_told(stage) for stage in made.python],
         "causes": made.causes,
+        "written_kernels": made.written,
     }
     if trace is not None:
         remedy = "Choose another place with --trace."
@@ -209,7 +211,9 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
             raise NothingTold(f"{first.name}: XLA reported nothing of its compile.")
         if first.structure:
             build_s = inside.wall_s + sum(stages_s.values())
-            made.causes = causes.causes(causes.decoded(first.structure), inside, build_s)
+            structured = causes.decoded(first.structure)
+            made.causes = causes.causes(structured, inside, build_s)
+            made.written = [*written(first.text, structured.kernels)]
         else:
             say(unread_text(first.name, first.failures))
     return first.name, made, ran.code

@@ -14,7 +14,8 @@ from harness.ir.growth import Growth
 from harness.output.compile import answer, cause_lines, group_text, line_text
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.inside import Inside, PassBranch
+from harness.program.compiler.inside import Inside, Kernel, PassBranch
+from harness.program.kernels import WrittenKernel
 from harness.records.units import counted, seconds_text, share_text
 
 _Branch = TypeVar("_Branch", PassBranch, CallBranch)
@@ -48,6 +49,7 @@ def page(label: str, made: BuiltTexts, depth: int | None, least: float) -> Itera
     yield _groups(inside, least)
     yield Heading("Passes of XLA")
     yield _passes(inside, depth or DEPTH, least)
+    yield from written_kernels(made.written, inside.kernels)
     yield from _kernels(inside, least)
     whole_s = inside.wall_s + sum(stage.wall_s for stage in python)
     for stage in python:
@@ -210,6 +212,25 @@ def _kernels(inside: Inside, least: float) -> Iterator[Part]:
         yield Heading("Lines, by the named kernels that begin there")
         rows = [{"line": line, "wall of its kernels": seconds_text(s)} for line, s in most]
         yield TextTable(pd.DataFrame(rows))
+
+
+def written_kernels(written: Sequence[WrittenKernel], made: Sequence[Kernel]) -> Iterator[Part]:
+    """Yield the kernels in Pallas, Triton or Mosaic, with the time of those that XLA names."""
+    if not written:
+        return
+    walls = {kernel.name: seconds_text(kernel.wall_s) for kernel in made}
+    rows = [
+        {
+            "kernel": one.name,
+            "line": line_text(one.file, one.line),
+            "language": one.language,
+            "wall": walls.get(one.instruction, "not named"),
+        }
+        for one in written
+    ]
+    frame = pd.DataFrame(rows)
+    yield Heading("Kernels that somebody wrote")
+    yield TextTable(frame if made else frame.drop(columns="wall"), left=("line", "language"))
 
 
 def growth_page(

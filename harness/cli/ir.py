@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.cli import options
+from harness.cli.compile_page import written_kernels
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes, print_page
 from harness.cli.progress import building
@@ -127,6 +128,7 @@ def _program(
     else:
         yield f"{wanted.label} · program {made.fingerprint}"
         yield _table(made.facts)
+        yield from written_kernels(made.written, ())
 
 
 def _recorded(

@@ -35,6 +35,7 @@ from harness.program.compiler.causes import CompileCause
 from harness.program.compiler.inside import Inside
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import Facts
+from harness.program.kernels import WrittenKernel
 
 CHILD = "harness.ir.child"
 
@@ -93,6 +94,8 @@ class BuiltTexts(msgspec.Struct, tag="built"):
     """What trace and lower took."""
     causes: list[CompileCause] = []
     """What is known to make building slow."""
+    written: list[WrittenKernel] = []
+    """Kernels in Pallas, Triton or Mosaic, where facts or the inside were asked for."""
 
 
 class Step(msgspec.Struct, tag="step"):

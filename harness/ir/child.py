@@ -23,9 +23,10 @@ from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.causes import causes
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.compiler.recording import Untraceable, recorded
-from harness.program.compiler.structure import structure
+from harness.program.compiler.structure import called_kernels, structure
 from harness.program.compiler.tree import CompileEvent
 from harness.program.facts import facts_of
+from harness.program.kernels import written
 from harness.records.failure import describe
 from harness.records.schema import plain_axes
 from harness.stages.build import Build
@@ -107,18 +108,20 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     if misplaced:
         return Failed(misplaced)
     begin("text")
+    whole = made.compiled.as_text() or ""
     if wanted.stage == "hlo":
-        whole = made.compiled.as_text()
         if not whole:
             return Failed(
                 f"the back end of {wanted.job.target} gives no text of what it compiled. Ask for "
                 "--stage stablehlo."
             )
         shown = whole if wanted.located else text.normalise(whole)
-    inside = inside_of(seen, made.compiled.as_text() or "") if seen else None
+    inside = inside_of(seen, whole) if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
     constants = text.constants(made.lowered.as_text() or "") if wanted.with_facts else ""
     told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, constants, inside, seen)
+    named = [*called_kernels(made.traced.jaxpr)] if made.traced is not None else []
+    told.written = [*written(whole, named)]
     if inside is not None:
         traced = _traced(made)
         told.causes = causes(structure(traced.jaxpr), inside, inside.wall_s)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.targets.described_gpu import ptxas
 from harness.targets.host import host, installed
 
 NIGHT = "HARNESS_NIGHT"
@@ -58,7 +59,7 @@ def versions() -> dict[str, str]:
 
 
 def plugins() -> dict[str, str]:
-    """Return the installed JAX plugins and their versions."""
+    """Return the installed JAX plugins and their versions, with CUDA's that of ptxas."""
     found = {}
     for distribution in metadata.distributions():
         # Reading all about all distributions, as `.metadata` does, takes a tenth of a second.
@@ -66,6 +67,8 @@ def plugins() -> dict[str, str]:
         name = named[1].lower() if named else ""
         if name.startswith(_PLUGIN_PREFIXES):
             found[name] = distribution.version
+    if any(name.startswith("jax-cuda") for name in found) and (version := ptxas()):
+        found["ptxas"] = version
     return dict(sorted(found.items()))
 
 

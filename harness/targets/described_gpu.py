@@ -6,7 +6,12 @@ GPU stands in a text (XLA's GpuTargetConfigProto), which a file of the user's ma
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
+import subprocess
+import sysconfig
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -110,6 +115,24 @@ def _lacking() -> str | None:
             )
             problems.append(f"{found}, and jaxlib {wanted} needs its own: pip install {remedy}")
     return problems[0] if problems else "jax-cuda13-pjrt is not installed (extra 'targets')"
+
+
+_TOOLKITS = ("/usr/local/cuda", "/opt/cuda", f"{sysconfig.get_path('purelib')}/nvidia/cu13")
+"""Where XLA looks for CUDA's tools behind PATH, the wheel's place last (jaxlib 0.10 to 0.12)."""
+
+_TOOL_TIMEOUT_S = 10.0
+
+
+def ptxas() -> str:
+    """Return the version of the ptxas with which XLA makes the code of a GPU; "" for none."""
+    places = [os.environ.get("PATH", ""), *(f"{toolkit}/bin" for toolkit in _TOOLKITS)]
+    tool = shutil.which("ptxas", path=os.pathsep.join(places))
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = [tool or "ptxas", "--version"]
+        text = subprocess.check_output(command, text=True, timeout=_TOOL_TIMEOUT_S)
+        if version := re.search(r"\bV(\d[\d.]*)", text):
+            return version[1]
+    return ""
 
 
 KNOWN = tuple(

@@ -50,11 +50,11 @@ class Topology:
         return NamedSharding(Mesh(self.devices[:1], ("devices",)), PartitionSpec())
 
     def naming_the_device(self) -> AbstractContextManager[Any]:
-        """Let what is traced and lowered inside know the device: in jax 0.12 Pallas asks for it.
+        """Let what is traced and lowered inside know the device: kernels in Pallas ask for it.
 
-        Other programs are the same with it and without it.
+        Other programs are the same with it and without it; for a TPU only from jax 0.11 on.
         """
-        if not self.target.startswith("gpu:") or not hasattr(jax.sharding, "use_abstract_mesh"):
+        if not self.target.startswith("gpu:") and jax.__version_info__ < (0, 11):
             return nullcontext()
         return jax.sharding.use_abstract_mesh(self.one.mesh.abstract_mesh)
 

@@ -140,6 +140,12 @@ ASSOCIATIVE = ("associative_scan", "jax/_src/lax/control_flow/loops.py")
 ASSOCIATIVE_LEVEL = "associative_scan.<locals>._scan"
 """What JAX runs once a level of an associative scan (jax 0.10 to 0.12)."""
 
+KERNELS = ("pallas_call", "mpmd_map", "core_map", "triton_kernel_call", "tpu_call")
+"""Primitives that call a kernel in Pallas, Triton or Mosaic; `jax_triton`'s among them."""
+
+NAMELESS = "anonymous"
+"""What Pallas calls a kernel without a name (jax 0.10 to 0.12)."""
+
 SOLVERS = ("/jax/_src/scipy/", "/jax/experimental/", "/jax/scipy/")
 """Folders of JAX whose functions are given functions, and trace them as a library does."""
 

@@ -302,6 +302,28 @@ class AddKernel(Workload):
         )(x, y)
 
 
+class Published(Workload):
+    def inputs(self):
+        return (spec((64, 1024)),)
+
+    @staticmethod
+    def function(x):
+        from jax.experimental.pallas.ops.gpu.softmax import softmax
+
+        return softmax(x)
+
+
+class PublishedOnTpu(Workload):
+    def inputs(self):
+        return (spec((512, 512)),)
+
+    @staticmethod
+    def function(x):
+        from jax.experimental.pallas.ops.tpu.matmul import matmul
+
+        return matmul(x, x, block_shape=(256, 256))
+
+
 class Offload(Workload):
     def inputs(self):
         return spec((1024, 1024))
@@ -316,10 +338,30 @@ class Offload(Workload):
 def test_a_kernel_of_pallas_is_built_and_its_work_is_unknown(tmp_path, target):
     (tmp_path / "kernels.py").write_text(KERNEL)
     [kernel] = [one for one in discover(tmp_path).workloads if one.__name__ == "AddKernel"]
-    job = build.job(kernel, Case(target=target), "", with_facts=True)
-    facts = build.build(job).facts
+    made = build.build(build.job(kernel, Case(target=target), "", with_facts=True))
+    facts = made.facts
+    assert [(one.name, one.line) for one in made.written] == [("add", 18)]
     assert (facts.custom_calls, facts.launches) == (1, 1)
     assert (facts.flops, facts.bytes_accessed, facts.host_bytes) == (None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("target", "workload", "name", "line"),
+    [
+        pytest.param(*row, marks=needs(row[0]))
+        for row in (
+            ("gpu:h200", "Published", "_vmappable_softmax_kernel", 31),
+            ("tpu:v5e", "PublishedOnTpu", "matmul_kernel", 42),
+        )
+    ],
+)
+def test_a_published_kernel_is_named_with_the_line_that_calls_it(
+    tmp_path, target, workload, name, line
+):
+    (tmp_path / "kernels.py").write_text(KERNEL)
+    [chosen] = [one for one in discover(tmp_path).workloads if one.__name__ == workload]
+    [kernel] = build.build(build.job(chosen, Case(target=target), "", with_facts=True)).written
+    assert (kernel.name, kernel.file, kernel.line) == (name, str(tmp_path / "kernels.py"), line)
 
 
 @pytest.mark.nightly

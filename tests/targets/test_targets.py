@@ -11,7 +11,8 @@ from harness import targets
 from harness.declare.check import check
 from harness.declare.workload import Workload, WorkloadError, spec
 from harness.errors import UsageError
-from harness.targets import host
+from harness.records import environment
+from harness.targets import described_gpu, host
 
 H200 = (Path(targets.__file__).parent / "data" / "h200.pbtxt").read_text()
 
@@ -188,6 +189,17 @@ def test_a_gpu_without_a_public_description_is_refused_with_the_way_to_one():
     for name in ("gpu:t4", "GPU:L4"):
         with pytest.raises(UsageError, match=f"'{name}' has no public description.*gpu:FILE.pbtxt"):
             targets.find(name)
+
+
+def test_the_version_of_ptxas_is_that_of_the_first_one_where_xla_looks(tmp_path, monkeypatch):
+    tool = tmp_path / "ptxas"
+    tool.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 1.2, V1.2.34'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert described_gpu.ptxas() == "1.2.34"
+    assert environment.plugins().get("ptxas", "1.2.34") == "1.2.34"
+    tool.write_text("#!/bin/sh\nexit 1\n")
+    assert described_gpu.ptxas() == ""
 
 
 def test_a_file_that_is_not_there_or_no_text_is_refused(described, tmp_path):

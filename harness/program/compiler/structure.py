@@ -25,7 +25,7 @@ from harness.program.compiler.loops import (
     written_out,
 )
 from harness.program.compiler.places import Place, is_users, made_at, place_of
-from harness.program.jaxpr import every, independent, opened
+from harness.program.jaxpr import every, independent, nested, opened
 from harness.watch import jax_names
 
 LEAST_SHARE = 0.1
@@ -62,6 +62,8 @@ class Structure:
     """The line with most of what depends on no argument."""
     causes: list[WrittenCause]
     """Those that need no more than the jaxpr."""
+    kernels: list[tuple[str, Place | None]]
+    """Those that somebody wrote: their names, and the lines that call them."""
 
 
 class _Row(NamedTuple):
@@ -103,6 +105,7 @@ def structure(jaxpr: Any) -> Structure:
         _place(next(filter(takes, every(jaxpr)), None)),
         _place(folded),
         [*_written(made, len(jaxpr.jaxpr.invars))],
+        [*called_kernels(jaxpr)],
     )
 
 
@@ -114,6 +117,19 @@ def encoded(jaxpr: Any) -> bytes:
     """Return the :func:`structure` of a `ClosedJaxpr` as JSON."""
     text = json.dumps(asdict(structure(jaxpr)), ensure_ascii=False)
     return text.encode(errors="replace")  # half a surrogate pair: a file name that is not UTF-8
+
+
+def called_kernels(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
+    """Yield the kernels that a `ClosedJaxpr` calls, one that has no name by its function's."""
+    for one in placed(jaxpr):
+        params = one.equation.params
+        if one.equation.primitive.name in jax_names.KERNELS:
+            name = str(params.get("name") or jax_names.NAMELESS)
+            inner = [each for value in params.values() for each in nested(value)]
+            info = getattr(inner[0], "debug_info", None) if inner else None
+            function = str(getattr(info, "func_src_info", "")).partition(" at ")[0]
+            place = one.path[-1] if one.path else None
+            yield function if name == jax_names.NAMELESS and function else name, place
 
 
 def _place(equation: Any) -> Place | None:

@@ -27,11 +27,12 @@ _BEFORE = (PASSES, FUSION, LAYOUT, SCHEDULING, BUFFERS, FOLDING, AUTOTUNING)
 GROUPS = (*_BEFORE, GENERATION, SERIALISATION, REST)
 """All groups, in the order in which a compile goes through them."""
 
-MLIR, LLVM, CUBIN = "MLIR", "LLVM", "PTX to CUBIN"
+MLIR, LLVM, CUBIN, MOSAIC = "MLIR", "LLVM", "PTX to CUBIN", "Mosaic GPU"
 REGISTERS, BUNDLES, EMITTERS = "register allocation", "scheduling and bundles", "emitters"
 
 _GENERATION = (
     (CUBIN, r"PTX->CUBIN|ptxas|nvlink|LinkProgram"),
+    (MOSAIC, r"^Compile$"),
     (MLIR, r"FusionCompiler::Compile"),
     (LLVM, r"TaskDispatcher::dispatch|JitCompiler::Compile|Compiling IR|CompileSingleModule"),
     (LLVM, r"IrCompiler|LlvmIrToPTX|CompileToPtx"),
