@@ -9,6 +9,7 @@ import msgspec
 import pandas as pd
 from click.exceptions import Exit
 
+from harness import targets
 from harness.cli import options
 from harness.cli.compile_page import branch_text, growth_page, page
 from harness.cli.options import Argument, Option
@@ -18,9 +19,9 @@ from harness.declare import discovery
 from harness.declare.workload import name_of
 from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
-from harness.ir import build, growth
+from harness.ir import build, growth, module
 from harness.ir.build import one_case
-from harness.output.compile import unread_text
+from harness.output.compile import script, unread_text
 from harness.profiles.inside import recorded, slowest_compiles
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
@@ -29,6 +30,7 @@ from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.kernels import written
+from harness.records import environment
 from harness.report import compile_trace, files
 from harness.watch import programs
 from harness.watch.temporary import temporary_folder
@@ -48,7 +50,9 @@ class NothingTold(HarnessError):
 
 @options.command(
     common="case target depth against figure tries",
-    workload=Argument(help="The workload, or an expression only it matches."),
+    workload=Argument(
+        help="The workload, or an expression only it matches; or a file with a module."
+    ),
     program=Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
     case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
     transform=Option(help="forward, gradient, vmap, sharded, pmap."),
@@ -60,6 +64,9 @@ class NothingTold(HarnessError):
     tries=Option(
         "--try/--no-try",
         help="Try remedies that need no edit; compiles more often.",
+    ),
+    reproduce=Option(
+        metavar="DIR", help="Write the module, and a script that compiles it with JAX alone."
     ),
     trace=Option(
         metavar="FILE",
@@ -81,6 +88,7 @@ def compile(
     tries: bool = True,
     figure: options.Figure = None,
     trace: Path | None = None,
+    reproduce: Path | None = None,
     output: Output,
     benchmarks: options.Benchmarks = Path("benchmarks"),
 ) -> None:
@@ -120,6 +128,8 @@ def compile(
     """
     if figure is not None:
         files.check_figure(figure)
+    if reproduce is not None:
+        module.check_folder(reproduce)
     if program and (against or case or transform or target):
         raise UsageError("--case, --transform, --target and --against are for workloads.")
     if against is not None:
@@ -136,10 +146,26 @@ def compile(
         output.show(parts, pd.DataFrame(flat), grown)
         return
     code = 0
+    file = None if program else module.file_of(workload)
+    place = target or "cpu"
     if program:
         label, made, code = _of_program(workload, program)
+    elif file is not None:
+        if case or transform or reproduce:
+            raise UsageError("--case, --transform and --reproduce are not for a file.")
+        with measuring(say):
+            label, made = f"{workload} {place}", module.built(file, place)
     else:
-        label, made = _of_workload(workload, benchmarks, case or [], transform, target, tries)
+        label, made, place = _of_workload(
+            workload, benchmarks, case or [], transform, target, tries, reproduce is not None
+        )
+    if reproduce is not None:
+        to = targets.find(place)
+        variables = {**environment.flags(), **({} if program else module.environment(to))}
+        versions = {**environment.versions(), **environment.plugins()}
+        text = script(label, to, variables, versions)
+        module.write(reproduce, made.text, text, to)
+        say(f"python {reproduce / module.SCRIPT} compiles it alone")
     inside = made.inside
     assert inside is not None
     document = {
@@ -174,11 +200,15 @@ def _of_workload(
     transform: str | None,
     target: str | None,
     tries: bool,
-) -> tuple[str, build.BuiltTexts]:
-    """Return what a case is called, and what its building told."""
+    with_module: bool,
+) -> tuple[str, build.BuiltTexts, str]:
+    """Return what a case is called, what its building told, and its target."""
     chosen = discovery.one_workload(workload, benchmarks)
     one = one_case(chosen, case, transform, target)
-    wanted = build.job(chosen, one, "", with_inside=True, with_tries=tries)
+    stage = "stablehlo" if with_module else ""
+    wanted = build.job(
+        chosen, one, stage, with_facts=with_module, with_inside=True, with_tries=tries
+    )
     with measuring(say), building() as on_step:
         made = build.build(wanted, lambda step: on_step(wanted.label, step))
     if made.inside is None:
@@ -187,7 +217,7 @@ def _of_workload(
             "has no events; --target cpu shows what XLA does for a CPU."
         )
     on_target = wanted.label if "target=" in wanted.label else f"{wanted.label} {one.target}"
-    return on_target, made
+    return on_target, made, target or one.target
 
 
 def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTexts, int]:
@@ -206,7 +236,7 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
         events = recording.read(first.path)
         inside = inside_of(events, first.text)
         stages_s = first.stages_s
-        made = build.BuiltTexts("", inside=inside, events=events, stages_s=stages_s)
+        made = build.BuiltTexts(first.module, inside=inside, events=events, stages_s=stages_s)
         if inside is None:
             raise NothingTold(f"{first.name}: XLA reported nothing of its compile.")
         if first.structure:

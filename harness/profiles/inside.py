@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.profiles.figures import function_key
 from harness.profiles.model import Built
-from harness.watch.compile_traces import MADE_SUFFIX, SUFFIX, TEXT_SUFFIX
+from harness.watch.compile_traces import MADE_SUFFIX, MODULE_SUFFIX, SUFFIX, TEXT_SUFFIX
 from harness.watch.programs import INSIDE
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ class RecordedCompile(NamedTuple):
     def text(self) -> str:
         """Return the text of what was compiled, where that was recorded too."""
         return self._beside(TEXT_SUFFIX).decode()
+
+    @property
+    def module(self) -> str:
+        """Return the StableHLO of what was compiled, where that was recorded too."""
+        return self._beside(MODULE_SUFFIX).decode()
 
     @property
     def structure(self) -> bytes:

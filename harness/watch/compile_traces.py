@@ -2,8 +2,8 @@
 
 A file is called `PID-BEGIN-COST.xplane.pb`: the process, when the compile began, by the logs'
 clock, and what it took to record it, in nanoseconds. With :data:`READER` the text of what was made
-stands beside it, in `PID-BEGIN-COST.hlo`, and what the reader makes of its jaxpr, in
-`PID-BEGIN-COST.made`; to write them is not in the cost.
+stands beside it, in `PID-BEGIN-COST.hlo`, its StableHLO in `PID-BEGIN-COST.mlir`, and what the
+reader makes of its jaxpr in `PID-BEGIN-COST.made`; to write them is not in the cost.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ what it imports is of the standard library, or JAX."""
 SUFFIX = ".xplane.pb"
 TEXT_SUFFIX = ".hlo"
 MADE_SUFFIX = ".made"
+MODULE_SUFFIX = ".mlir"
 
 MOST_LOWERED = 64
 """Programs that were lowered and may still be compiled, the last ones."""
@@ -114,6 +115,8 @@ class CompileTraces(Replacements):
     def _read(self, name: str, made: Any, module: Any) -> None:
         with open(name + TEXT_SUFFIX, "w", encoding="utf-8") as text:
             text.writelines(one.to_string() for one in made.hlo_modules())
+        with open(name + MODULE_SUFFIX, "w", encoding="utf-8") as text:
+            text.write(str(module))
         jaxpr = next((of for lowered, of in self._lowered if lowered is module), None)
         if jaxpr is not None:
             package, _, function = os.environ[READER].partition(":")

@@ -474,3 +474,25 @@ def cupti() -> Any:
 def file_cache() -> Any:
     """Return the module of the persistent cache's directory: `LRUCache`, `pathlib`, `filelock`."""
     return module("lru_cache")
+
+
+def compile_module(text: str, device: Any) -> Callable[[], Any]:
+    """Return what compiles the text of a StableHLO or HLO module for one device, as JAX does."""
+    client, mlir, compiler = (
+        module("lib").xla_client,
+        module("interpreters.mlir"),
+        module("compiler"),
+    )
+    ir = module("lib.mlir").ir
+    if text.lstrip().startswith("HloModule"):
+        hlo = importlib.import_module("jaxlib._hlo")
+        proto = hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+        to_mlir = importlib.import_module("jaxlib._jax").mlir.xla_computation_to_mlir_module
+        text = to_mlir(hlo.XlaComputation(proto))
+    with mlir.make_ir_context(), ir.Location.unknown():
+        parsed = ir.Module.parse(text)
+    options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+    devices = client.DeviceList((device,))
+    return functools.partial(
+        compiler.backend_compile_and_load, device.client, parsed, devices, options, []
+    )
