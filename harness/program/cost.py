@@ -62,7 +62,7 @@ def _memory(name: str, noun: str, meaning: str, *of: str, **more: Any) -> Fact:
 
 
 _ONCE = "the body of a loop once, custom calls not at all"
-_COUNTED = f"floating-point operations; {_ONCE}"
+_COUNTED = f"floating-point operations; {_ONCE}, a complex product as a real one"
 _SPECIAL = f"exp, log, tanh and the like; {_ONCE}"
 _MOVED = f"bytes read and written by all instructions; {_ONCE}"
 

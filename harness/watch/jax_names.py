@@ -140,7 +140,7 @@ ASSOCIATIVE = ("associative_scan", "jax/_src/lax/control_flow/loops.py")
 ASSOCIATIVE_LEVEL = "associative_scan.<locals>._scan"
 """What JAX runs once a level of an associative scan (jax 0.10 to 0.12)."""
 
-KERNELS = ("pallas_call", "mpmd_map", "core_map", "triton_kernel_call", "tpu_call")
+KERNEL_CALLS = ("pallas_call", "mpmd_map", "core_map", "triton_kernel_call", "tpu_call")
 """Primitives that call a kernel in Pallas, Triton or Mosaic; `jax_triton`'s among them."""
 
 NAMELESS = "anonymous"

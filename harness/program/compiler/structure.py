@@ -123,7 +123,7 @@ def called_kernels(jaxpr: Any) -> Iterator[tuple[str, Place | None]]:
     """Yield the kernels that a `ClosedJaxpr` calls, one that has no name by its function's."""
     for one in placed(jaxpr):
         params = one.equation.params
-        if one.equation.primitive.name in jax_names.KERNELS:
+        if one.equation.primitive.name in jax_names.KERNEL_CALLS:
             name = str(params.get("name") or jax_names.NAMELESS)
             inner = [each for value in params.values() for each in nested(value)]
             info = getattr(inner[0], "debug_info", None) if inner else None
