@@ -224,7 +224,9 @@ class MeasuringProcess:
             self.distributions = dict(parent.distributions) if parent else {}
             """What of the process's code is installed, looked up once."""
             try:
-                return Child(command, environment, fds=[note], parent=parent and parent.child)
+                return Child(
+                    command, environment, fds=[note], parent=parent.child if parent else None
+                )
             except OSError:
                 if parent is None:
                     raise
