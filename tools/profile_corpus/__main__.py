@@ -41,7 +41,7 @@ SURROUNDINGS = {
     "MPLBACKEND": "agg",
 }
 CLOSE = 2 / 3
-SAME = ("kind", "count", "reached", "caller", "when", "recreated", "values")
+SAME = ("kind", "count", "reached", "caller", "when", "recreated")
 VERDICTS = ("right", "close", "wrong", "unexplained", "changed")
 
 
@@ -85,7 +85,7 @@ def data_of(finding: Finding) -> dict[str, Any]:
     if cause := finding.cause:
         others = [argument for argument, _ in finding.others]
         data |= {"cause": cause.kind, "argument": [cause.argument, *others]}
-        data |= {"before": cause.values[0]}
+        data |= {"form": cause.form, "before": cause.values[0]}
     return data
 
 
