@@ -490,7 +490,7 @@ def own(*axes): return NamedSharding(mesh, P(*('y' if a else a for a in axes)))"
          ("import", HOOKED + "import")),
     # The cache
     Case("host callback", HIT, program=CALLBACK,
-         old=r"The key is equal; the first run wrote no entry: host callback .*"),
+         old=r"The key is equal; the first run wrote no entry: host callback\."),
     Case("no directory",
          r"(The key is equal\. )?The second run had no cache to ask: no directory .*",
          after={"JAX_COMPILATION_CACHE_DIR": ""}),

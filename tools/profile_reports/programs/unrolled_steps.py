@@ -18,7 +18,7 @@ def inner_loop(key, ra, rb):
 def sample(key, n):
     """Return the end of n steps."""
     ra, rb = jnp.ones((8, 2)), jnp.zeros((8, 2))
-    for _ in range(n):
+    for _ in range(n):  # HERE
         key, ra, rb = inner_loop(key, ra, rb)  # HERE
     return ra
 
