@@ -7,6 +7,7 @@ many arguments as builds. Reading and everything that is made of the profile run
 their own, whose memory is printed with the times.
 """
 
+import functools
 import hashlib
 import os
 import resource
@@ -14,13 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import harness
+from harness.profiles.recorded import Recorded
 from harness.profiles.slow import SlowBuilds
 from harness.watch import events
 from harness.watch.writer import Writer
 from tools.performance.command import options
+
+_T = TypeVar("_T")
 
 FUNCTIONS, STACKS = 1_000, 2_000
 MS = 1_000_000
@@ -74,20 +80,26 @@ def fill(folder: Path, builds: int) -> None:
 
 def show(folder: Path) -> None:
     """Read the profile and print what each thing made of it takes."""
-    profile = harness.load_profile(folder)  # and what is imported on the way, once
-    made = {
-        "read": lambda: harness.load_profile(folder),
-        "builds": lambda: profile.builds,
-        "causes": lambda: [profile.cause_of(built) for built in profile.builds],
-        "frame": profile.frame,
-        "summary": profile.summary,
-        "report": lambda: profile.report(folder / "profile.html"),
+    made: dict[str, Callable[[Recorded], object]] = {
+        "builds": lambda profile: profile.builds,
+        "causes": lambda profile: profile.causes,
+        "summary": lambda profile: profile.summary(),
+        "frame": lambda profile: profile.frame(),
+        "report": lambda profile: profile.report(folder / "profile.html"),
     }
+    profile = timed("read", lambda: harness.load_profile(folder))
     for name, make in made.items():
-        begin = time.perf_counter()
-        make()
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{name:8s} {time.perf_counter() - begin:6.2f} s, at most {most:.0f} MiB", flush=True)
+        timed(name, functools.partial(make, profile))
+
+
+def timed(name: str, make: Callable[[], _T]) -> _T:
+    """Return what was made; print the seconds, and the most memory so far."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    made = make()
+    took, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{name:8s} {took:6.2f} s, {cpu_s:6.2f} s of CPU, at most {most:.0f} MiB", flush=True)
+    return made
 
 
 def follow(folder: Path) -> None:
