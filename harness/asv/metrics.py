@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.declare.workload import Workload, name_of
 from harness.program.facts import BUILT, FACTS
-from harness.records.schema import Record, StageSamples, apart, case_of
+from harness.records.schema import FIRST_CALL, Record, StageSamples, case_of
 from harness.stages.registry import (
     ALONE_STAGES,
     DERIVED_METRICS,
@@ -77,7 +77,8 @@ def answers(workload: type[Workload], records: list[Record]) -> Answer:
             continue  # another protocol: `harness baselines` shows it
         if record.workload == name_of(workload):
             scenarios = cases.setdefault(case_of(record).id, {})
-            scenarios.setdefault((record.scenario, apart(record.protocol)), []).append(record)
+            alone = "first_call" if record.protocol.startswith(FIRST_CALL) else ""
+            scenarios.setdefault((record.scenario, alone), []).append(record)
         elif record.workload == "process":
             process.setdefault(record.scenario, []).append(record)
     return {

@@ -24,7 +24,7 @@ from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
-from harness.frame.record_cases import PROGRAM_CHANGED
+from harness.frame.process_values import PROGRAM_CHANGED
 from harness.output import load
 from harness.records import environment
 from harness.records.store import store_path

@@ -160,9 +160,8 @@ SCHEMA = (
     ),
     Field(
         *("cpu_samples", NUMBERS, "seconds"),
-        "CPU time of each of `cpu_processes`, all of its threads: the least over its passes (of "
-        "`compile` the geometric mean of that and of their geometric mean), of `execute` and "
-        "`compute` of a block's mean call; empty where not known",
+        "CPU time of each process, all of its threads: the least over its passes, of `execute` and "
+        "`compute` of a block's mean call; in the order of `samples`; empty where not known",
     ),
     Field(
         *("p90_samples", NUMBERS, "seconds"),
@@ -186,12 +185,6 @@ SCHEMA = (
     Field(
         *("processes", TEXTS, ""),
         'which process each of `samples` is of, by an id that workloads share; `""` in old records',
-    ),
-    Field(
-        *("cpu_processes", TEXTS, ""),
-        "which process each of `cpu_samples` is of: those that take "
-        "[`compute`](method.md#compute-the-programs-own-work), where there are any, else "
-        "`processes`",
     ),
     Field(
         *("entry_bytes", NUMBER, "bytes"),

@@ -17,8 +17,7 @@ from harness.frame.choose import LEFT_OUT, Where, choose_columns, first_look
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
 from harness.frame.frame import flags_of
-from harness.frame.record_cases import Collector
-from harness.frame.record_rows import rows
+from harness.frame.process_values import ProcessTable
 from harness.program.collector import gc_off
 from harness.records.schema import Damage, Problems, Record, read_file
 
@@ -134,19 +133,19 @@ def record_files_of(path: Path) -> list[Path]:
 
 def frame_of(records: Iterable[Record]) -> pd.DataFrame:
     """Return the frame of records that are at hand; see :func:`load` for what is in it."""
-    collector = Collector()
-    collector.take(records)
-    return rows(collector)
+    table = ProcessTable()
+    table.take(records)
+    return table.frame()
 
 
 def _read(
     files: Sequence[Path], of_asv: Sequence[Path], where: Where, problems: Problems
 ) -> pd.DataFrame:
-    collector = Collector()
+    table = ProcessTable()
     covered: set[asv_results.Origin] = set()
     for file in files:
-        collector.take(_wanted(read_file(file, problems), where, covered))
-    own, foreign = rows(collector), asv_results.read(of_asv, covered, problems)
+        table.take(_wanted(read_file(file, problems), where, covered))
+    own, foreign = table.frame(), asv_results.read(of_asv, covered, problems)
     filled = [part for part in (own, foreign) if len(part)]
     return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (*filled, own)[0]
 

@@ -13,7 +13,7 @@ import pandas as pd
 from harness.frame.frame import long_frame
 from harness.frame.load import latest_records
 from harness.program.facts import Facts
-from harness.records.schema import apart, plain_axes
+from harness.records.schema import FIRST_CALL, plain_axes
 
 _CASE = (
     *("machine", "commit", "env", "jax", "workload", "version"),
@@ -44,8 +44,9 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """
     rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
-        # What is taken apart may be of another program.
-        known = [one for one in records.values() if one.facts and not apart(one.protocol)]
+        known = [
+            one for one in records.values() if one.facts and not one.protocol.startswith(FIRST_CALL)
+        ]
         if not known:
             continue
         one = known[0]

@@ -31,12 +31,6 @@ FIRST_CALL = "a first call in a process of its own"
 """The protocol of a process that does nothing else. What records of other protocols have as
 `first_call` and `start` was taken in a process that had built the program before."""
 
-COMPUTE = "calls computed inline on one thread, in a process of many cases"
-"""Begins the protocol of a process that takes `compute`, and nothing else."""
-
-APART = {FIRST_CALL: "first_call", COMPUTE: "compute"}
-"""What processes take that do not visit cases in a scenario: the (first) stage."""
-
 INSTRUMENTS = ("process", "reference")
 """The workloads that measure the process and the machine, and are no one's result."""
 
@@ -262,11 +256,6 @@ class Problems(msgspec.Struct):
         ]
         said = "; ".join(f"{count} {text}" for count, text in kinds if count)
         return f"left out: {said}" if said else ""
-
-
-def apart(protocol: str) -> str:
-    """Return the stage of :data:`APART` that a process of this protocol takes; "" for no such."""
-    return next((stage for begin, stage in APART.items() if protocol.startswith(begin)), "")
 
 
 def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:

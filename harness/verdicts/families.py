@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.verdicts import clocks, statistics
-from harness.verdicts.loads import ArmLoads, unlike
+from harness.verdicts.loads import of_row, unlike
 from harness.verdicts.pairs import Row
 from harness.verdicts.proof import Equal
 from harness.verdicts.statistics import Bools, Floats
@@ -56,8 +56,6 @@ class Family:
     """The processes of both sides took turns."""
     equal: Sequence[Equal]
     """What proves of each row that nothing which determines it differs."""
-    met: ArmLoads
-    """How busy the machine was."""
     share: float = 1.0
     """The part of the error that this look may make."""
 
@@ -65,20 +63,15 @@ class Family:
         taken = [clocks.seconds(a, b) for a, b in self.pairs]
         self.clocks = [clock for *_, clock in taken]
         """Which clock each row is on."""
-        self.loads = [
-            None
-            if self.in_turns
-            else (self.met.of(a, 0, one.processes), self.met.of(b, 1, other.processes))
-            for (a, b), (one, other, _) in zip(self.pairs, taken, strict=True)
-        ]
+        self.loads = [None if self.in_turns else (of_row(a), of_row(b)) for a, b in self.pairs]
         """What both sides of each row met; None where that is no matter."""
         self.unlike = [one if one and unlike(*one) else None for one in self.loads]
         """The same where the clock of one side met another machine than that of the other."""
         self.open = np.array([one in (Equal.NOTHING, Equal.PROGRAM) for one in self.equal])
         """Which rows something that determines them may differ in."""
         self.sides = (
-            _padded([one.values for one, _, _ in taken]),
-            _padded([other.values for _, other, _ in taken]),
+            _padded([one for one, _, _ in taken]),
+            _padded([other for _, other, _ in taken]),
         )
         """Logarithms of both arms, float64 (rows, processes), as measured."""
         a, b = map(np.isnan, self.sides)

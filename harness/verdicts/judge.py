@@ -16,7 +16,6 @@ from harness.verdicts import memory, rules, statistics, verdict
 from harness.verdicts.clocks import WALL
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
-from harness.verdicts.loads import ArmLoads
 from harness.verdicts.memory import with_sizes
 from harness.verdicts.pairs import Pairs, pair, took_turns
 from harness.verdicts.proof import Equal, equal
@@ -85,14 +84,13 @@ def judge(pairs: Pairs, scatter: Scatter, terms: Terms | None = None) -> list[Ju
         n_a, n_b = (one["n_processes"] if one else 0 for one in (a, b))
         row = replace(decided or Verdict(UNSURE), in_turns=in_turns, n_a=n_a, n_b=n_b)
         found.append(Judged(row, NO_STAGE))
-    loads = ArmLoads(pairs)
     families = []
     for (in_turns, *_), numbers in members.items():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
         effects = np.array([smallest_effect(scatter, *row, pairs.axes) for row in rows])
         same = [equal(a, b) for a, b in rows]
         part = terms.share if in_turns else terms.stored_share
-        families.append(Family(rows, numbers, effects, bool(in_turns), same, loads, part))
+        families.append(Family(rows, numbers, effects, bool(in_turns), same, part))
     for family, whole in zip(families, _wholes(families), strict=True):
         for number, row in zip(family.numbers, _rows(family, whole), strict=True):
             found[number] = Judged(row, whole)

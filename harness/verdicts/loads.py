@@ -36,49 +36,28 @@ def unlike(a: Load, b: Load) -> bool:
     return most - least > max(BUSY_BEFORE * cores, least / 2)
 
 
+def of_row(row: Row) -> Load:
+    """Return what the processes of a row met."""
+    return _load([row], _met(row))
+
+
 def of_arms(pairs: Pairs) -> tuple[Load, Load]:
     """Return what all processes of both arms met."""
-    met = ArmLoads(pairs)
-    rows = ([one[side] for one in pairs.pairs] for side in (0, 1))
-    a, b = (
-        met.of_arm([row for row in of_side if row is not None], side)
-        for side, of_side in enumerate(rows)
-    )
+    sides = ([row for pair in pairs.pairs if (row := pair[side]) is not None] for side in (0, 1))
+    a, b = (_load(rows, _of_processes(rows)) for rows in sides)
     return a, b
 
 
 _Met = tuple[float, float]
 
 
-class ArmLoads:
-    """What the processes of two arms met, by the name of the process."""
-
-    def __init__(self, pairs: Pairs) -> None:
-        """Take all pairs: a row's CPU time may be of processes that other rows name."""
-        self._named: list[dict[str, _Met]] = [{}, {}]
-        for pair in pairs.pairs:
-            for known, row in zip(self._named, pair, strict=True):
-                if row is not None:
-                    known.update(zip(row.get("processes") or (), _met(row), strict=False))
-        for known in self._named:
-            known.pop("", None)  # of records that do not name their process
-
-    def of(self, row: Row, side: int, processes: Sequence[str]) -> Load:
-        """Return what the processes of a row of A, side 0, or of B met."""
-        known = self._named[side]
-        met = [known[name] for name in processes if name in known] or _met(row)
-        return Load(_cores(row["environment"]), *_means(met))
-
-    def of_arm(self, rows: Sequence[Row], side: int) -> Load:
-        """Return what all processes of an arm met."""
-        met = [*self._named[side].values()] or [one for row in rows for one in _met(row)]
-        return Load(max((_cores(row["environment"]) for row in rows), default=1), *_means(met))
-
-
-@lru_cache(maxsize=1024)
-def _cores(environment: str) -> int:
-    cores = sections(environment).get("host", {}).get("cores")
-    return cores if isinstance(cores, int) else os.cpu_count() or 1
+def _of_processes(rows: Sequence[Row]) -> list[_Met]:
+    """Return what each process met, once where records name it."""
+    named: dict[str, _Met] = {}
+    for row in rows:
+        named.update(zip(row.get("processes") or (), _met(row), strict=False))
+    named.pop("", None)
+    return [*named.values()] or [one for row in rows for one in _met(row)]
 
 
 def _met(row: Row) -> list[_Met]:
@@ -86,9 +65,13 @@ def _met(row: Row) -> list[_Met]:
     return list(zip(row.get("others_cores") or nan, row.get("load_averages") or nan, strict=False))
 
 
-def _means(met: Sequence[_Met]) -> tuple[float, float]:
+def _load(rows: Sequence[Row], met: Sequence[_Met]) -> Load:
     """Return the means of what is known; NaN where a process does not know."""
-    if not met:
-        return float("nan"), float("nan")
-    others, averages = np.array(met, np.float64).mean(axis=0).tolist()
-    return others, averages
+    cores = max((_cores(row["environment"]) for row in rows), default=1)
+    return Load(cores, *np.array(met or [(np.nan, np.nan)], np.float64).mean(axis=0).tolist())
+
+
+@lru_cache(maxsize=1024)
+def _cores(environment: str) -> int:
+    cores = sections(environment).get("host", {}).get("cores")
+    return cores if isinstance(cores, int) else os.cpu_count() or 1

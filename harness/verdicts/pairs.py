@@ -35,7 +35,7 @@ LABEL = "index"
 """What the label of a row in its frame is called in a row of a pair."""
 
 _LATER = (
-    *("cpu_samples", "cpu_processes", "processes", "p90_samples", "protocol"),
+    *("cpu_samples", "processes", "p90_samples", "protocol"),
     *("waiting_samples", "others_cores", "load_averages", "inputs", "code", "in_turns", "method"),
     "entry_bytes",
 )

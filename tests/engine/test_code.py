@@ -12,7 +12,7 @@ from harness.declare.discovery import discover
 from harness.engine.context import Options, local_context
 from harness.engine.sweep import sweep
 from harness.frame.load import everything
-from harness.frame.record_cases import PROGRAM_CHANGED
+from harness.frame.process_values import PROGRAM_CHANGED
 from harness.records.store import Store
 from harness.stages.sampling import effort
 

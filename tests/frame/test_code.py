@@ -3,7 +3,7 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.record_cases import PROGRAM_CHANGED
+from harness.frame.process_values import PROGRAM_CHANGED
 from tests.frame.trees import record
 
 BEFORE = {"./helper.py": "aaaa", "numpy==2.4.6": "bbbb"}

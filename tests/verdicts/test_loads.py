@@ -6,7 +6,7 @@ import pytest
 
 from harness.frame.load import frame_of
 from harness.program.facts import Facts
-from harness.records.schema import COMPUTE, StageSamples, to_raw
+from harness.records.schema import to_raw
 from harness.verdicts.loads import unlike
 from harness.verdicts.verdict import Load
 from tests.verdicts.arms_of import records
@@ -89,24 +89,3 @@ def test_a_stage_as_a_whole_is_not_called_either():
     assert "unlike loads" in frame["stage_reason"].max()
     frame = compare_arms(frame_of(arm(0.1, 1.0)), frame_of(arm(0.1, 1.0, 1.5)))
     assert "slower" in set(frame["stage_verdict"])
-
-
-def test_cpu_time_of_other_processes_is_judged_by_what_those_met():
-    """The CPU time of `trace` is of the processes that take `compute`."""
-
-    def arm(others, factor):
-        found = met(0.1, 1.0, stages=("trace",), seed=others)
-        for number, one in enumerate(found):
-            one.process = f"visit{others}{number}"
-        apart = met(
-            others, 1.0, stages=("trace", "compute"), seed=others, protocol=COMPUTE, key="c"
-        )
-        for number, one in enumerate(apart):
-            one.process = f"compute{others}{number}"
-            taken = one.stages["trace"].samples_ns
-            one.stages["trace"] = StageSamples(taken, cpu_ns=[factor * ns for ns in taken])
-        return frame_of([*found, *apart])
-
-    quiet, busy = arm(0.1, 1.0), arm(1.6, 1.3)
-    row = compare_arms(quiet, busy).set_index("stage").loc["trace"]
-    assert (row["verdict"], row["cause"]) == ("unsure", "load")

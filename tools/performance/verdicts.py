@@ -98,7 +98,7 @@ def of_each(frame: pd.DataFrame, column: str, change: Callable[[str, Any, int], 
 
     Values that become None are gone.
     """
-    names = frame["cpu_processes" if column.startswith("cpu_") else "processes"]
+    names = frame["processes"]
     changed = [
         [new for pair in zip(whose, own, strict=True) if (new := change(*pair, at)) is not None]
         if own
@@ -216,7 +216,7 @@ def planted(b: pd.DataFrame, rng: random.Random) -> dict[str, pd.DataFrame]:
     stage, ours = b["stage"], ~b["workload"].isin(INSTRUMENTS)
     runs = stage.map(lambda name: name in STAGES and STAGES[name].runs_program)
     newer = [json.dumps({**json.loads(text or "{}"), "jaxlib": "99"}) for text in b["environment"]]
-    named = [*b["processes"], *b["cpu_processes"]]
+    named = b["processes"]
     some = {one for own in named for one in own[: round(len(own) * 3 / 8)]}
     hit = (stage == "execute").to_list()
     late = [

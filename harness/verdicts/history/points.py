@@ -7,7 +7,6 @@ the clock only where nothing else tells: one that was moved back must not shuffl
 from __future__ import annotations
 
 import functools
-import operator
 import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,7 +79,7 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
     found = comparable_rows(frame).reset_index(drop=True)
-    for name in ("cpu_samples", "cpu_processes", "processes", "protocol", "method"):
+    for name in ("cpu_samples", "protocol", "method"):
         if name not in found.columns:
             found[name] = None
     found = found.assign(origin=keys(found[ORIGIN], ORIGIN))
@@ -144,11 +143,8 @@ def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
     cpu = [list(one) if isinstance(one, list) else [] for one in found["cpu_samples"]]
     on_cpu = found["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
     lacking = good & ~(on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], found.index))
-    # Processes that hold the cases of many workloads build another program than those that visit.
-    apart = pd.Series([*map(operator.ne, found["cpu_processes"], found["processes"])], found.index)
     pieces = [found["series"], found["piece"]]
-    mixed = apart.where(good).groupby(pieces).transform("nunique") > 1
-    whole = good & ~mixed & ~lacking.groupby(pieces).transform("any")
+    whole = good & ~lacking.groupby(pieces).transform("any")
     ranks_of = functools.cache(median_interval_ranks)
     for row in found.index[whole]:
         ordered = sorted(cpu[row])

@@ -52,7 +52,7 @@ def test_a_step_has_its_nights_commits_levels_and_numbers():
     assert (measured["low"] < measured["value"]).all()
     assert (measured["value"] < measured["high"]).all()
     assert row["night_after"] == points["night"][points["position"] == row["position"]].item()
-    older = frame.drop(columns=["cpu_samples", "cpu_processes", "processes", "protocol"])
+    older = frame.drop(columns=["cpu_samples", "protocol"])
     assert harness.history(older)["ratio"].tolist() == found["ratio"].tolist()
 
 
@@ -253,10 +253,6 @@ def test_stages_of_one_process_are_judged_on_its_cpu_time_where_all_nights_know_
     assert series(frame_of(records))[["value", "basis"]].drop_duplicates().values.tolist() == [
         [2.0, "cpu"]
     ]
-    mixed = frame_of(records)
-    named = mixed["cpu_processes"].to_list()
-    mixed["cpu_processes"] = [["apart"] * len(own) if at else own for at, own in enumerate(named)]
-    assert set(series(mixed)["basis"]) == {"wall"}, "two kinds of processes"
     for one in records[:PROCESSES]:
         one.stages["compile"].cpu_ns = []
     assert [row["basis"] for row in changes(records)] == ["wall"]
