@@ -23,10 +23,10 @@ from typing import Any
 import harness
 from harness.cli.profile.answer import answer
 from harness.frame.load import everything
+from harness.frame.pairs import pair
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded, read
-from harness.verdicts.compare import comparison_between, named_arms
-from harness.verdicts.pairs import pair
+from harness.verdicts.compare import comparison_of
 from harness.watch.events import Build
 from tests.profiles.made import Made
 
@@ -121,7 +121,7 @@ def of_arms(a: str, b: str) -> list[Call]:
     frame = everything(results)
     path = Passed()
     sys.setprofile(path)
-    comparison_between(*named_arms(frame, a, b, results), results)
+    comparison_of(frame, a, b, results)
     sys.setprofile(None)
     return path.calls
 

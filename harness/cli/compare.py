@@ -26,6 +26,7 @@ from harness.cli.output import (
 )
 from harness.cli.progress import progress
 from harness.errors import ExitCode, NotMeasured, UsageError
+from harness.frame.arms import StoredRecords
 from harness.frame.load import everything
 from harness.output import comparison as summary
 from harness.output import comparison_markdown, explanation
@@ -35,13 +36,11 @@ from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages import sampling
 from harness.verdicts import inside, programs
-from harness.verdicts.arms import StoredRecords
-from harness.verdicts.compare import Comparison, comparison_between, named_arms
+from harness.verdicts.compare import Comparison, comparison_of
 from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live, open_rows
 from harness.verdicts.live.rounds import LiveOptions
-from harness.verdicts.pairs import environment_lines, left_out_lines
 from harness.verdicts.table import exit_code_of, ordered
 from harness.verdicts.verdict import INCOMPARABLE, exit_code
 
@@ -177,13 +176,13 @@ def _by_what_is_there(
         frame = frame[_is_own(frame, asked) & (frame["dirty"] == "")]
     try:
         with warnings_said():
-            arms = named_arms(frame, a, b, results)
-            comparison = comparison_between(*arms, results, filters=asked.filters)
+            comparison = comparison_of(frame, a, b, results, filters=asked.filters)
     except NotMeasured as error:
         if here:
             return measured(a, b, results, asked)
         raise UsageError(f"{error}{_measured_now(a, b, asked.benchmarks.resolve())}") from None
     only = _undecided(comparison) if here else []
+    arms = comparison.pairs.a, comparison.pairs.b
     if only:
         rows = arms[0].rows, arms[1].rows
         live, of_turns = measured(a, b, results, asked, rows, only)
@@ -300,8 +299,8 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
     def page() -> Iterator[Part]:
         yield Heading(f"{programs.summary_text(frame)}.")
         yield summary.heading(comparison)
-        yield from environment_lines(comparison.frame)
-        yield from left_out_lines(comparison.pairs.left_out)
+        yield from summary.environment_lines(comparison.frame)
+        yield from summary.left_out_lines(comparison)
         rows = programs.table(frame, every)
         if len(rows):
             yield _table(rows)
@@ -331,8 +330,8 @@ def _page(
     yield Heading(f"{sentence(comparison)}.")
     yield summary.summary_text(frame)
     yield summary.heading(comparison)
-    yield from environment_lines(frame)
-    yield from left_out_lines(comparison.pairs.left_out)
+    yield from summary.environment_lines(frame)
+    yield from summary.left_out_lines(comparison)
     yield from summary.warning_lines(comparison)
     yield from map(Heading, summary.stage_lines(frame))
     overview = summary.overview(frame)

@@ -13,12 +13,12 @@ from harness.cli.options import Filters, Option
 from harness.cli.output import Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
 from harness.frame import choose
+from harness.frame.arms import records_under
 from harness.frame.load import everything
 from harness.output import history as texts
 from harness.records import environment
 from harness.records.units import counted
 from harness.verdicts import inside
-from harness.verdicts.arms import records_under
 from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.history import history as change_points
 from harness.verdicts.history import series

@@ -19,7 +19,6 @@ from harness.frame.columns import (
     MOMENT,
     NUMBER,
     TEXT,
-    decode_axes,
     encode_axes,
     objects,
 )
@@ -85,7 +84,7 @@ def axis_columns(frame: pd.DataFrame) -> list[str]:
     texts = [text for text in frame[AXES].dropna().unique() if text] if AXES in frame else []
     if not texts:
         return [column for column in frame.columns if column not in COLUMNS]
-    names = {name for text in texts for name in decode_axes(text)}
+    names = {name for text in texts for name in json.loads(text)}
     return [column for column in frame.columns if column in names]
 
 

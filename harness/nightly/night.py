@@ -19,15 +19,16 @@ from pathlib import Path
 from harness import __version__
 from harness.engine.child import Child
 from harness.errors import ExitCode, HarnessError, UsageError
+from harness.frame.arms import Arm
 from harness.frame.load import everything
+from harness.frame.pairs import pair
 from harness.nightly.measured import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records import environment, json_file
 from harness.records.files import OWN
 from harness.records.git import commit_of
 from harness.records.schema import INSTRUMENTS, Problems, Record, read_file
 from harness.records.store import machine_folder, store_path
-from harness.verdicts.arms import Arm
-from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.compare import Comparison, judged_pairs
 from harness.verdicts.table import exit_code_of
 
 YOUNG_MS = 24 * 3600 * 1000
@@ -182,7 +183,7 @@ def _compare(
         return None
     one.against, before = earlier
     arms = Arm(f"night {one.against}", everything(before)), Arm(f"night {summary.night}", now)
-    comparison = comparison_between(*arms, results)
+    comparison = judged_pairs(pair(*arms), results)
     verdicts = comparison.frame["verdict"].value_counts()
     one.counts = {str(verdict): int(n) for verdict, n in verdicts.items()}
     one.verdict = int(exit_code_of(comparison.frame))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.frame.frame import rows_of, stage_order
+from harness.frame.frame import place_text, rows_of, stage_order
 from harness.output.verdicts import CLOCKS, TURNS, loads_text, machine_text, sentence
 from harness.records.units import counted, value_text
 from harness.stages.registry import OF_CALLS
@@ -57,7 +57,7 @@ OTHER_UNITS = (
 def heading(comparison: Comparison) -> str:
     """Return what is compared, in a line."""
     turns = ", processes taking turns" if comparison.in_turns else ""
-    return f"A: {comparison.a.label} · B: {comparison.b.label}{turns}"
+    return f"A: {comparison.pairs.a.label} · B: {comparison.pairs.b.label}{turns}"
 
 
 def warning_lines(comparison: Comparison) -> list[str]:
@@ -67,8 +67,8 @@ def warning_lines(comparison: Comparison) -> list[str]:
     if (a.is_busy or b.is_busy) and not comparison.in_turns:
         text = f"Machine busy: {loads_text(a, b)}."
         if loads.unlike(a, b):
-            arms = f"{comparison.a.text} {comparison.b.text}"
-            ends = {tuple(arm.where) for arm in (comparison.a, comparison.b)} == {("commit",)}
+            one, other = comparison.pairs.a, comparison.pairs.b
+            arms, ends = f"{one.text} {other.text}", (*one.where, *other.where) == ("commit",) * 2
             turns = (
                 f"`harness compare {arms}` in a terminal, or with --live, measures both in turns"
             )
@@ -81,6 +81,34 @@ def warning_lines(comparison: Comparison) -> list[str]:
         ratio = math.exp(np.abs(np.log(proven["clock_ratio"])).max())
         rows = counted(len(proven), "row")
         lines.append(f"In {rows} nothing differs, and {machine_text(ratio, 'up to ')}.")
+    return lines
+
+
+def left_out_lines(comparison: Comparison) -> list[str]:
+    """Return which environments are not compared, and how to choose one."""
+    places: Counter[tuple[str, str]] = Counter()
+    for one in comparison.pairs.left_out:
+        places[place_text(one.place), one.arms] += one.rows
+    texts = [
+        f"{place} ({counted(rows, 'row')}, {'in' if arms == 'both' else 'only in'} {arms})"
+        for (place, arms), rows in places.items()
+    ]
+    return texts and [
+        f"Left out, because another environment is compared: {', '.join(texts)}. An arm chooses: "
+        "commit=1a2b3c4d,xla_flags=--xla_flag=1, or ...,env=NAME."
+    ]
+
+
+def environment_lines(frame: pd.DataFrame) -> list[str]:
+    """Return what else differs between the arms of a comparison in most rows, by machine."""
+    several = frame["machine"].nunique() > 1
+    lines = []
+    for machine, own in frame.groupby("machine", sort=False):
+        texts = Counter(text for text in own["also_differs"] if text)
+        for text, count in texts.most_common(1):
+            where = f" on {machine}" if several else ""
+            some = f" in {count} of {len(own)} rows" if len(texts) > 1 else ""
+            lines.append(f"From A to B{where}{some}: {text}.")
     return lines
 
 
@@ -243,8 +271,8 @@ def document(comparison: Comparison) -> dict[str, Any]:
         rates[str(setting)] = {name: whole[name] for name in whole if name != "noise"} or None
     return {
         "schema": SCHEMA,
-        "a": comparison.a.label,
-        "b": comparison.b.label,
+        "a": comparison.pairs.a.label,
+        "b": comparison.pairs.b.label,
         "loads": [
             {name: None if value != value else value for name, value in one._asdict().items()}
             for one in loads.of_arms(comparison.pairs)

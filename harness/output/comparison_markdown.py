@@ -12,7 +12,6 @@ from harness.output import comparison as summary
 from harness.output.verdicts import reasons_of, sentence
 from harness.records.printable import escaped, table_lines
 from harness.verdicts import programs, verdict
-from harness.verdicts.pairs import environment_lines, left_out_lines
 from harness.verdicts.table import ordered
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     answer = sentence(comparison).replace("`", "")  # bold stands for it
     above = [f"**{escaped(answer)}.**", escaped(summary.summary_text(frame))]
     above += [escaped(summary.heading(comparison))]
-    above += [escaped(line) for line in environment_lines(comparison.frame)]
-    above += [escaped(line) for line in left_out_lines(comparison.pairs.left_out)]
+    above += [escaped(line) for line in summary.environment_lines(comparison.frame)]
+    above += [escaped(line) for line in summary.left_out_lines(comparison)]
     above += [escaped(line) for line in summary.warning_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     other = list(programs.changed_lines(programs.by_case(comparison.pairs)))

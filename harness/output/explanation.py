@@ -7,8 +7,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harness.frame.arms import records_behind
 from harness.frame.differences import environment_difference, facts_difference
 from harness.frame.frame import rows_of
+from harness.frame.pairs import Pair, Row
 from harness.output.comparison import ratio_text
 from harness.output.verdicts import CLOCKS, percent, reasons_of
 from harness.records.schema import Record
@@ -16,8 +18,6 @@ from harness.records.units import seconds_text
 from harness.stages import registry
 from harness.stages.stage import LOOP
 from harness.verdicts import rules, verdict
-from harness.verdicts.arms import records_behind
-from harness.verdicts.pairs import Pair, Row
 from harness.verdicts.table import cases, ordered
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def explained(
 ) -> Iterator[str]:
     """Yield a text of several lines for each row: the worst 20, without `same` unless `narrowed`.
 
-    `records` are those of each arm, such as :class:`harness.verdicts.arms.StoredRecords`;
+    `records` are those of each arm, such as :class:`harness.frame.arms.StoredRecords`;
     others among them do no harm.
     """
     frame = ordered(reasons_of(comparison))

@@ -24,9 +24,9 @@ from harness.verdicts.table import cases
 from harness.verdicts.verdict import ENVIRONMENT, MOVED, SLOWER, Load, Verdict
 
 if TYPE_CHECKING:
+    from harness.frame.pairs import Pair
     from harness.verdicts.compare import Comparison
     from harness.verdicts.judge import Judged
-    from harness.verdicts.pairs import Pair
 
 CLOCKS = {"cpu": "CPU time", "wall": "wall time"}
 

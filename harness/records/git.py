@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -47,6 +48,28 @@ def said(folder: Path, *arguments: str) -> str:
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def commits_named(results: Path | None, *arms: str) -> dict[str, str]:
+    """Return the hash of each name of a commit in the texts of arms: `v1.0`, `commit=HEAD~1,...`.
+
+    In the repository of `results`; where they are in none, in that of the working directory.
+    """
+    words = [word for arm in arms for word in re.findall(r"(?:^|commit *= *)([^=,]+)(?=,|$)", arm)]
+    for folder in filter(None, (results, Path())):
+        hashes = {}
+        for word in map(str.strip, words):
+            try:
+                done = run(folder, "rev-parse", "--verify", "--quiet", f"{word}^{{commit}}")
+            except OSError:
+                return {}
+            if done.returncode == 128:  # in no repository
+                break
+            if not done.returncode:
+                hashes[word] = done.stdout.strip()
+        else:
+            return hashes
+    return {}
 
 
 def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> Commit:

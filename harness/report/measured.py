@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import ORIGIN, PLACE
+from harness.output.comparison import environment_lines
 from harness.output.verdicts import with_reasons
 from harness.report.cases import full_case_texts, one_case, origin_labels, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series
 from harness.verdicts.judge import judged_arms
-from harness.verdicts.pairs import environment_lines
 from harness.verdicts.table import COLUMNS, WORDS, table
 from harness.verdicts.verdict import KINDS
 
@@ -104,7 +104,7 @@ class Measured:
             rates = list(self.rates) or None
             on = ["commit", "effort"]
             pairs, judged = judged_arms(before, after, rates, on=on)
-            parts.append(with_reasons(table(pairs, judged, on), judged, pairs.pairs))
+            parts.append(with_reasons(table(pairs, judged), judged, pairs.pairs))
             names = [f"{one['label'].strip()} ({one['env']})" for one in (old, new)]
             differs = environment_lines(parts[-1])
             said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.stages.registry import STAGES
 
 if TYPE_CHECKING:
-    from harness.verdicts.pairs import Row
+    from harness.frame.pairs import Row
 
 CPU, WALL = "cpu", "wall"
 

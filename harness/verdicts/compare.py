@@ -12,14 +12,13 @@ import pandas as pd
 
 from harness.declare.filters import Filters
 from harness.frame import choose
+from harness.frame.arms import resolve
 from harness.frame.choose import takes_frame
-from harness.records.git import top_of
-from harness.verdicts import arms
-from harness.verdicts.arms import Arm
+from harness.frame.pairs import LABEL, Pairs, comparable_rows, pair
+from harness.records.git import commits_named
 from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, setting_of, stored
 from harness.verdicts.judge import Judged, Terms, judge, judged_arms
 from harness.verdicts.memory import with_sizes
-from harness.verdicts.pairs import LABEL, Pairs, comparable_rows, pair
 from harness.verdicts.table import table
 
 
@@ -27,10 +26,8 @@ from harness.verdicts.table import table
 class Comparison:
     """Two arms, and what changed from one to the other."""
 
-    a: Arm
-    b: Arm
     pairs: Pairs
-    """The rows that are shown; all that both arms have were judged."""
+    """The arms, and the rows that are shown; all that both arms have were judged."""
     judged: list[Judged]
     """The verdict on each, in their order."""
     frame: pd.DataFrame
@@ -85,14 +82,23 @@ def compare(
     tree = Path(results) if results is not None else None
     filters = Filters(select=tuple(select), case=tuple(cases), stage=tuple(stages))
     # Labels tell the rows that filters leave.
-    named = named_arms(frame if frame is None else frame.reset_index(drop=True), a, b, tree)
-    return comparison_between(*named, tree, filters=filters, terms=Terms(in_turns)).frame
+    frame = frame if frame is None else frame.reset_index(drop=True)
+    return comparison_of(frame, a, b, tree, filters=filters, terms=Terms(in_turns)).frame
 
 
-def named_arms(frame: pd.DataFrame | None, a: str, b: str, results: Path | None) -> tuple[Arm, Arm]:
-    """Return the arms that two texts name."""
-    repository = results if results is not None and top_of(results) else Path()
-    return arms.resolve(a, frame, repository), arms.resolve(b, frame, repository)
+def comparison_of(
+    frame: pd.DataFrame | None,
+    a: str,
+    b: str,
+    results: Path | None = None,
+    *,
+    filters: Filters | None = None,
+    terms: Terms | None = None,
+) -> Comparison:
+    """Compare the arms that two texts name, of rows at hand; see :func:`judged_pairs`."""
+    commits = commits_named(results, a, b)
+    pairs = pair(resolve(a, frame, commits), resolve(b, frame, commits))
+    return judged_pairs(pairs, results, filters=filters, terms=terms)
 
 
 def compare_arms(
@@ -147,40 +153,35 @@ def compare_arms(
         UsageError: `a` or `b` lacks columns that every frame has.
     """
     pairs, judged = judged_arms(a, b, rates, in_turns, on)
-    frame = table(pairs, judged, on)
+    frame = table(pairs, judged)
     if stages:
         frame = frame[frame["stage"].isin(stages)].reset_index(drop=True)
     return frame
 
 
-def comparison_between(
-    a: Arm,
-    b: Arm,
+def judged_pairs(
+    pairs: Pairs,
     results: Path | None = None,
     *,
     filters: Filters | None = None,
-    on: Sequence[str] | None = None,
     terms: Terms | None = None,
 ) -> Comparison:
-    """Compare arms whose rows are at hand, with the error rates that `results` holds.
+    """Judge the rows of two arms, with the error rates that `results` holds.
 
-    `filters` hide rows: what is shown is the same with and without them. `on` are the columns in
-    which the arms differ by intention; None means those that both select on with different values.
-    `terms` say how: in turns or not, and at which share of the error.
+    `filters` hide rows: what is shown is the same with and without them. `terms` say how: in turns
+    or not, and at which share of the error.
     """
-    differing = arms.differing(a, b) if on is None else list(on)
-    every = pair(a.rows, b.rows, differing)
-    pairs, rates = with_sizes(every), rates_of(a, b, results)
-    judged = judge(pairs, scatter_of(rates.known), terms)
-    shown = _shown(a, b, pairs, filters or Filters())
-    kept = pairs._replace(pairs=[pairs.pairs[number] for number in shown])
+    every, rates = with_sizes(pairs), rates_of(pairs, results)
+    judged = judge(every, scatter_of(rates.known), terms)
+    shown = _shown(every, filters or Filters())
+    kept = every._replace(pairs=[every.pairs[number] for number in shown])
     judged = [judged[number] for number in shown]
-    return Comparison(a, b, kept, judged, table(kept, judged, differing), rates.of)
+    return Comparison(kept, judged, table(kept, judged), rates.of)
 
 
-def _shown(a: Arm, b: Arm, pairs: Pairs, filters: Filters) -> list[int]:
+def _shown(pairs: Pairs, filters: Filters) -> list[int]:
     """Return which pairs have a row that filters leave."""
-    rows = pd.concat([a.rows, b.rows], keys=[0, 1])
+    rows = pd.concat([pairs.a.rows, pairs.b.rows], keys=[0, 1])
     wanted = set(choose.rows(rows, filters).index)
     return [
         number
@@ -198,10 +199,10 @@ class Rates(NamedTuple):
     """Whatever the environment: thresholds come from all that is stored."""
 
 
-def rates_of(a: Arm, b: Arm, results: Path | None) -> Rates:
+def rates_of(pairs: Pairs, results: Path | None) -> Rates:
     """Return the error rates of the machines and efforts of two arms."""
     settings: dict[Setting, None] = {}
-    for arm in (a, b):
+    for arm in (pairs.a, pairs.b):
         rows = comparable_rows(arm.rows)
         rows = rows[rows["effort"] != ""]  # no `harness aa` is of benchmarks that asv measured
         for machine in sorted(rows["machine"].unique()):

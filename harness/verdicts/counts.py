@@ -13,7 +13,7 @@ from harness.frame.differences import ARROW
 from harness.stages.registry import STAGES, effect, thresholds
 
 if TYPE_CHECKING:
-    from harness.verdicts.pairs import Row
+    from harness.frame.pairs import Row
 
 LEAST_SHARE = 0.005
 """The smallest change of Python's calls that proves anything. Identical code stayed within 0.25 %

@@ -19,6 +19,7 @@ import numpy as np
 
 from harness.errors import HarnessWarning, UsageError, nearest
 from harness.frame.frame import axes_key, axis_column
+from harness.frame.pairs import CASE, Row, axes_of
 from harness.records import json_file
 from harness.records.files import OWN
 from harness.records.json_file import Count, Milliseconds
@@ -26,7 +27,6 @@ from harness.records.project_tables import FILE, project_table
 from harness.records.schema import plain_axes
 from harness.records.store import machine_folder
 from harness.stages import registry
-from harness.verdicts.pairs import CASE, Row, axes_of
 
 if TYPE_CHECKING:
     import pandas as pd

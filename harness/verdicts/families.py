@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from harness.frame.pairs import Row
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.verdicts import clocks, statistics
 from harness.verdicts.loads import of_row, unlike
-from harness.verdicts.pairs import Row
 from harness.verdicts.proof import Equal
 from harness.verdicts.statistics import Bools, Floats
 from harness.verdicts.verdict import Load

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
+from harness.frame.arms import records_behind
 from harness.frame.differences import ARROW
 from harness.frame.frame import rows_of
+from harness.frame.pairs import Row
 from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
 from harness.records.units import seconds_text, share_text
-from harness.verdicts.arms import records_behind
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
-from harness.verdicts.pairs import Row
 from harness.verdicts.table import cases, ordered
 from harness.verdicts.verdict import MOVED
 

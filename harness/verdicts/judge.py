@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from harness.frame.arms import Arm
+from harness.frame.pairs import Pairs, pair, took_turns
 from harness.verdicts import families as whole_stages
 from harness.verdicts import memory, rules, statistics, verdict
 from harness.verdicts.clocks import WALL
 from harness.verdicts.error_rates import ErrorRates, Scatter, scatter_of, smallest_effect
 from harness.verdicts.families import Family, more_slow_processes
 from harness.verdicts.memory import with_sizes
-from harness.verdicts.pairs import Pairs, pair, took_turns
 from harness.verdicts.proof import Equal, equal
 from harness.verdicts.statistics import Floats
 from harness.verdicts.verdict import MOVED, UNSURE, Verdict
@@ -58,7 +59,7 @@ def judged_arms(
 ) -> tuple[Pairs, list[Judged]]:
     """Return the pairs of two arms and the verdict on each; arguments as `compare_arms`."""
     scatter = scatter_of([rates] if isinstance(rates, ErrorRates) else rates or ())
-    pairs = with_sizes(pair(a, b, on))
+    pairs = with_sizes(pair(Arm("A", a), Arm("B", b), on))
     return pairs, judge(pairs, scatter, Terms(in_turns))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.engine.machine_load import BUSY_BEFORE, BUSY_SHARE
 from harness.frame.differences import sections
-from harness.verdicts.pairs import Pairs, Row
+from harness.frame.pairs import Pairs, Row
 from harness.verdicts.verdict import FULL_SHARE, Load
 
 

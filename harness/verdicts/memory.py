@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from harness.frame.frame import axes_key
+from harness.frame.pairs import CASE, Pair, Pairs, Row, axes_of
 from harness.verdicts import verdict
-from harness.verdicts.pairs import CASE, Pair, Pairs, Row, axes_of
 from harness.verdicts.values import by_value
 from harness.verdicts.verdict import SAME, UNSURE, Verdict
 

@@ -9,11 +9,11 @@ import pandas as pd
 
 from harness.frame.differences import ARROW, facts_difference
 from harness.frame.frame import axes_key, axis_column, rows_of
+from harness.frame.pairs import CASE, Pair, Pairs, axes_of, either
 from harness.frame.tables import case_texts, full_names
 from harness.records.units import counted
 from harness.stages.registry import STAGES
 from harness.verdicts import counts, rules, verdict
-from harness.verdicts.pairs import CASE, Pair, Pairs, axes_of, either
 
 NO_RISE = "no rise"
 """The calls of both arms were counted, and prove nothing: never that nothing became slower."""

@@ -14,7 +14,7 @@ from harness.stages.registry import stage_of
 from harness.verdicts import counts
 
 if TYPE_CHECKING:
-    from harness.verdicts.pairs import Row
+    from harness.frame.pairs import Row
 
 _CACHE_FLAGS = ("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COMPILATION_CACHE")
 """Flags that scenarios set; they change nothing in a program."""

@@ -29,7 +29,7 @@ from harness.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from harness.verdicts.pairs import Row
+    from harness.frame.pairs import Row
 
 Met = tuple[Load, Load] | None
 """The loads of both sides, where they matter."""

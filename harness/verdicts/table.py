@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import ExitCode
-from harness.frame.differences import ARROW
+from harness.frame.differences import ARROW, UNKNOWN, environment_difference
 from harness.frame.frame import axis_column, with_axes
+from harness.frame.pairs import Pair, Pairs, either, is_broken
 from harness.frame.tables import case_texts
-from harness.verdicts.pairs import Pair, Pairs, also_differs, either, is_broken
 from harness.verdicts.verdict import BROKEN, KINDS, SLOWER, exit_code
 
 if TYPE_CHECKING:
@@ -66,14 +66,15 @@ WORDS = ("reason", "stage_reason")
 """Columns that :func:`harness.output.verdicts.with_reasons` adds."""
 
 
-def table(pairs: Pairs, judged: Sequence[Judged], on: Collection[str] = ()) -> pd.DataFrame:
+def table(pairs: Pairs, judged: Sequence[Judged]) -> pd.DataFrame:
     """Return the frame that :func:`harness.verdicts.compare_arms` describes, a row per pair."""
     axes = {axis: axis_column(axis, COLUMNS) for axis in pairs.axes}
     rows = []
     for pair, one in zip(pairs.pairs, judged, strict=True):
         named = {name: _joined(pair, name) for name in NAMES}
         own = {column: either(pair).get(axis, float("nan")) for axis, column in axes.items()}
-        rows.append({**named, **own, **_about(pair, one), "also_differs": also_differs(pair, on)})
+        also = {"also_differs": _also_differs(pair, pairs.on)}
+        rows.append({**named, **own, **_about(pair, one), **also})
     numbers = dict.fromkeys(NUMBERS, "float64") | dict.fromkeys(COUNTS, "int64")
     kinds = dict.fromkeys(COLUMNS, "str") | numbers | {"in_turns": "bool"}
     return pd.DataFrame(rows, columns=with_axes(COLUMNS, axes.values()), dtype=object).astype(kinds)
@@ -145,3 +146,21 @@ def _joined(pair: Pair, name: str) -> str:
     if a is None or b is None or is_broken(b) or a[name] == b[name]:
         return str(either(pair)[name])
     return f"{a[name]}{ARROW}{b[name]}"
+
+
+def _also_differs(pair: Pair, on: Collection[str]) -> str:
+    """Return what differs between the rows of a pair besides the columns in `on`, in words.
+
+    That is the machine, commit and effort, and whatever of the environment is recorded; "" where
+    an arm has no row, or nothing differs.
+    """
+    a, b = pair
+    if a is None or b is None:
+        return ""
+    parts = [
+        f"{name} {a[name][:12] or 'none'}{ARROW}{b[name][:12] or 'none'}"
+        for name in ("machine", "commit", "effort")
+        if name not in on and a[name] != b[name]
+    ]
+    environment = environment_difference(a["environment"], b["environment"], frozenset(on))
+    return ", ".join([*parts, *([environment] if environment not in ("", UNKNOWN) else [])])

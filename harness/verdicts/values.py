@@ -10,7 +10,7 @@ from harness.stages.registry import effect
 from harness.verdicts.verdict import LESS, MORE, SAME, VALUE, Verdict
 
 if TYPE_CHECKING:
-    from harness.verdicts.pairs import Row
+    from harness.frame.pairs import Row
 
 
 def by_value(a: Row, b: Row) -> Verdict:

@@ -8,9 +8,10 @@ from click.testing import CliRunner
 
 import harness
 from harness.cli import app
+from harness.frame.arms import Arm
 from harness.frame.load import everything
+from harness.frame.pairs import pair
 from harness.verdicts.history import series
-from harness.verdicts.pairs import pair
 from tests.asv.project import ENV, MACHINE, PYTHON, Project
 
 PLAIN = """
@@ -178,7 +179,8 @@ def test_like_environments_are_compared_and_what_is_left_out_is_named(tmp_path):
     project.run(**fast)
     project.run()
     frame = harness.load(project.results, all=True)
-    pairs = pair(*(frame[frame["commit"] == name] for name in frame["commit"].unique()))
+    names = frame["commit"].unique()
+    pairs = pair(*(Arm(name, frame[frame["commit"] == name]) for name in names), on=())
     ((a, b),) = pairs.pairs
     assert (a["xla_flags"], b["xla_flags"]) == ("", "")
     (other,) = pairs.left_out

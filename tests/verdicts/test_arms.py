@@ -7,8 +7,9 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from harness.verdicts.arms import differing, resolve
-from harness.verdicts.compare import named_arms
+from harness.frame import arms
+from harness.frame.pairs import pair
+from harness.records.git import commits_named
 from tests.frame.trees import COMMIT
 from tests.repositories import git
 from tests.verdicts.arms_of import OTHER, arm, tree
@@ -17,6 +18,14 @@ from tests.verdicts.arms_of import OTHER, arm, tree
 def two(**second):
     """Return a frame of two arms; the second as `second` says."""
     return pd.concat([arm(), arm(seed=1, **second)], ignore_index=True)
+
+
+def resolve(text, frame, repository=None):
+    return arms.resolve(text, frame, commits_named(repository, text))
+
+
+def differing(a, b):
+    return pair(a, b).on
 
 
 @pytest.mark.parametrize(
@@ -108,7 +117,7 @@ def test_names_of_git_are_those_of_the_working_directory_where_results_are_in_no
     (copied := tmp_path / "copied").mkdir()
     monkeypatch.chdir(project)
     frame = two(commit=git(project, "rev-parse", "HEAD"))
-    a, b = named_arms(frame, "HEAD", COMMIT, copied)
+    a, b = (resolve(text, frame, copied) for text in ("HEAD", COMMIT))
     assert (len(a.rows), len(b.rows)) == (1, 1)
 
 

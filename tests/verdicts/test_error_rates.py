@@ -12,10 +12,10 @@ import pytest
 
 from harness.errors import HarnessWarning
 from harness.frame.frame import axes_key
+from harness.frame.pairs import CASE
 from harness.records import json_file
 from harness.stages import registry
 from harness.verdicts.error_rates import Power, Rate, scatter_of, stored
-from harness.verdicts.pairs import CASE
 from tests.frame.trees import COMMIT, ENV
 from tests.verdicts.arms_of import OTHER, tree
 from tests.verdicts.test_rules import rates_of

@@ -13,13 +13,15 @@ import msgspec
 import pandas as pd
 import pytest
 
+from harness.frame.arms import resolve
 from harness.frame.load import everything
+from harness.frame.pairs import pair
 from harness.output import comparison as summary
 from harness.output import comparison_markdown as markdown
 from harness.records.schema import encode
 from harness.records.store import Store, store_path
 from harness.stages import registry
-from harness.verdicts.compare import comparison_between, named_arms
+from harness.verdicts.compare import judged_pairs
 from harness.verdicts.judge import Terms
 from tests.frame.trees import COMMIT, ENV, failed
 from tests.verdicts.arms_of import OTHER, records, tree
@@ -197,12 +199,13 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
 
 def test_arms_in_turns_have_no_error_rates_of_arms_one_after_the_other(tmp_path):
     frame = everything(tree(tmp_path, factor=1.2))
-    given = named_arms(frame, COMMIT, OTHER, tmp_path)
-    after, turned = (comparison_between(*given, terms=Terms(one)) for one in (False, True))
+    commits = {COMMIT: COMMIT, OTHER: OTHER}
+    a, b = (resolve(text, frame, commits) for text in commits)
+    after, turned = (judged_pairs(pair(a, b), terms=Terms(one)) for one in (False, True))
     assert "`harness aa" in summary.footer(after)[0]
     assert summary.footer(turned) == []
     assert summary.legend(after)[0].startswith("A, B: geometric means over processes")
-    nothing = comparison_between(given[0], replace(given[1], rows=given[1].rows.head(0)))
+    nothing = judged_pairs(pair(a, replace(b, rows=b.rows.head(0))))
     assert summary.legend(nothing) == ()
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from harness.declare.filters import Filters
 from harness.errors import ExitCode
+from harness.frame.arms import Arm
+from harness.frame.pairs import pair
 from harness.output.comparison import stage_lines, summary_text
 from harness.output.comparison_markdown import to_markdown
 from harness.output.verdicts import reasons_of, sentence
-from harness.verdicts.arms import Arm
-from harness.verdicts.compare import comparison_between
+from harness.verdicts.compare import judged_pairs
 from harness.verdicts.table import exit_code_of as exit_code
 from tests.verdicts.planted import arms, slowed
 from tests.verdicts.words import compare_arms
@@ -60,7 +61,7 @@ def test_a_slower_runtime_with_equal_programs_is_the_environment():
 
 def test_a_uniform_change_under_one_version_is_told():
     a, b = arms(2)
-    comparison = comparison_between(Arm("a", a), Arm("b", slowed(b, "trace", 1.3)))
+    comparison = judged_pairs(pair(Arm("a", a), Arm("b", slowed(b, "trace", 1.3))))
     frame = reasons_of(comparison)
     own = stage_of(frame, "trace")
 
@@ -117,9 +118,9 @@ def test_filters_hide_rows_and_change_no_verdict(filters):
     b["samples"] = [
         [s * 1.12 for s in own] if n % 5 == 0 else own for n, own in enumerate(b["samples"])
     ]
-    named = Arm("a", a), Arm("b", b)
-    whole = comparison_between(*named).frame
-    shown = comparison_between(*named, filters=filters).frame
+    named = pair(Arm("a", a), Arm("b", b))
+    whole = judged_pairs(named).frame
+    shown = judged_pairs(named, filters=filters).frame
 
     assert 0 < len(shown) < len(whole)
     texts = [Counter(map(str, frame.to_numpy().tolist())) for frame in (shown, whole)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import harness
+from harness.frame.pairs import environment_lines
 from harness.records.schema import to_raw
-from harness.verdicts.pairs import environment_lines
 from tests.frame.cases import case, frame
 from tests.verdicts.words import compare_arms
 

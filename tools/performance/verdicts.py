@@ -34,15 +34,16 @@ import msgspec
 import numpy as np
 import pandas as pd
 
+from harness.frame.arms import Arm
 from harness.frame.columns import COLUMNS, LISTS, NUMBERS
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of, record_files_of
+from harness.frame.pairs import pair
 from harness.output import comparison as summary
 from harness.records.schema import Problems, digest, read_file
 from harness.stages.registry import STAGES
 from harness.verdicts.aa.rates import anonymous
-from harness.verdicts.arms import Arm
-from harness.verdicts.compare import comparison_between
+from harness.verdicts.compare import judged_pairs
 from harness.verdicts.error_rates import rate
 from harness.verdicts.judge import Terms
 from harness.verdicts.live.comparison import open_rows
@@ -152,7 +153,7 @@ def drawn(pool: Pool, rng: random.Random) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def judged(a: pd.DataFrame, b: pd.DataFrame, **how: Any) -> pd.DataFrame:
     """Return what `harness compare` says, and which rows it calls: alone, and as a whole stage."""
-    verdicts = comparison_between(Arm("A", a), Arm("B", b), **how).frame
+    verdicts = judged_pairs(pair(Arm("A", a), Arm("B", b)), **how).frame
     return verdicts.assign(
         called=verdicts["verdict"].isin(MOVED), together=verdicts["stage_verdict"].isin(MOVED)
     )
@@ -356,7 +357,7 @@ def main() -> None:
         drawn_power(Path(f"{given.save}.csv"), Path(f"{given.save}.svg"))
     print("\nPlanted")
     for what, changed in planted(arms[0][1], rng).items():
-        frame = comparison_between(Arm("A", arms[0][0]), Arm("B", changed)).frame
+        frame = judged_pairs(pair(Arm("A", arms[0][0]), Arm("B", changed))).frame
         print(f"  {what}: exit code {exit_code_of(frame):d}; {summary.summary_text(frame)}")
         for line in summary.stage_lines(frame):
             print(f"    {line}")

@@ -18,6 +18,7 @@ from harness.engine.context import Context
 from harness.frame.columns import COLUMNS, NUMBERS, objects
 from harness.frame.frame import axes_key, axis_text
 from harness.frame.load import frame_of
+from harness.frame.pairs import CASE, Pairs, Row, axes_of
 from harness.records import json_file
 from harness.records.files import OWN
 from harness.verdicts.aa.arms import Arms, Effects, folder_of
@@ -33,7 +34,6 @@ from harness.verdicts.error_rates import (
     total,
 )
 from harness.verdicts.judge import judged_arms
-from harness.verdicts.pairs import CASE, Pairs, Row, axes_of
 from harness.verdicts.table import table
 from harness.verdicts.verdict import MOVED, SLOWER
 

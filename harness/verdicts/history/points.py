@@ -21,9 +21,9 @@ from harness.frame.choose import takes_frame
 from harness.frame.columns import NO_MOMENT
 from harness.frame.differences import numbers
 from harness.frame.frame import ORIGIN, PLACE, axis_columns, with_axes
+from harness.frame.pairs import CASE, comparable_rows
 from harness.stages.registry import STAGES
 from harness.stages.sampling import median_interval_ranks
-from harness.verdicts.pairs import CASE, comparable_rows
 
 Codes = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -19,15 +19,16 @@ from harness.declare.filters import Filters
 from harness.engine.lock import measuring
 from harness.engine.outcome import Progress, warn
 from harness.errors import HarnessWarning
+from harness.frame.arms import Arm
 from harness.frame.load import frame_of
+from harness.frame.pairs import pair
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.records import json_file
 from harness.records.git import commit_of
 from harness.records.schema import Record
 from harness.records.store import machine_folder
 from harness.records.units import counted, seconds_text
-from harness.verdicts.arms import Arm
-from harness.verdicts.compare import Comparison, comparison_between
+from harness.verdicts.compare import Comparison, judged_pairs
 from harness.verdicts.judge import Terms
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
 from harness.verdicts.live.rounds import (
@@ -115,11 +116,10 @@ def compare_live(
             stopped = not done and run.goes_on_until(look)
             if state.rounds >= LEAST_PROCESSES and run.used > max(state.looks, default=0.0):
                 state.looks.append(run.used)
-            comparison = comparison_between(
-                *run.arms(arms, stored),
+            comparison = judged_pairs(
+                pair(*run.arms(arms, stored), on=differing_columns(*arms)),
                 results,
                 filters=Filters(stage=options.filters.stage),
-                on=differing_columns(*arms),
                 terms=Terms(
                     share=(share(state.looks) if state.looks else 1.0) * (0.5 if stored else 1.0),
                     stored_share=0.5,

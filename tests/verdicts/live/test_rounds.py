@@ -189,7 +189,7 @@ def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(proj
     for of_arm in records:
         assert {(record.target, record.scenario) for record in of_arm} == {("cpu", "warm")}
         assert "scale.Scale" in {record.workload for record in of_arm}
-    a, b = comparison.a, comparison.b
+    a, b = comparison.pairs.a, comparison.pairs.b
     assert "fast_math" not in only(a.rows, "load")["environment"]
     assert "--xla_cpu_enable_fast_math=true" in only(b.rows, "load")["environment"]
     (folder,) = project.glob("results/*/live/*-1")

@@ -15,9 +15,7 @@ from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
 from harness.frame.frame import FLAGS, axis_columns
 from harness.frame.load import everything, record_files_of
-from harness.records.git import commit_of
 from harness.records.schema import Problems, Record, read_file
-from harness.verdicts.pairs import Row
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
@@ -55,16 +53,17 @@ class Arm:
         return self.text if where in ("", self.text) else f"{self.text} ({where})"
 
 
-def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) -> Arm:
+def resolve(text: str, frame: pd.DataFrame | None, commits: Mapping[str, str]) -> Arm:
     """Return the arm that `text` names.
 
-    `frame` is where arms that are no files are looked up; `repository` knows the names of commits.
+    `frame` is where arms that are no files are looked up; `commits` are the hashes of names of
+    commits (:func:`harness.records.git.commits_named`).
     """
     if not text.strip():
         raise UsageError("An arm is empty: expected a commit, column=value, or a path.")
     is_path = os.path.exists(text)
     selects = "=" in text and not is_path
-    fits = {} if frame is None or selects else _fits(text, frame, repository)
+    fits = {} if frame is None or selects else _fits(text, frame, commits)
     if len(fits) + is_path > 1:
         ways = [*([f"./{text}"] if is_path else []), *(f"{k}={v}" for k, v in fits.items())]
         raise UsageError(f"{text!r} may mean {' or '.join(ways)}. Say which.")
@@ -77,8 +76,8 @@ def resolve(text: str, frame: pd.DataFrame | None, repository: Path = Path()) ->
         )
     where = _wanted(text, frame) if selects else fits
     if where:
-        return _selected(text, where, frame, repository)
-    if commit := commit_of(repository, text).hash:
+        return _selected(text, where, frame, commits)
+    if commit := commits.get(text):
         raise NotMeasured(
             f"{text!r} is commit {commit[:8]}, which was not measured. Measured are: "
             f"{_values(frame, 'commit')}."
@@ -106,10 +105,12 @@ def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:
     return where
 
 
-def _selected(text: str, where: Mapping[str, str], frame: pd.DataFrame, repository: Path) -> Arm:
+def _selected(
+    text: str, where: Mapping[str, str], frame: pd.DataFrame, commits: Mapping[str, str]
+) -> Arm:
     rows, full = frame, {}
     for name, wanted in where.items():
-        chosen, value = _matching(rows, name, wanted, repository)
+        chosen, value = _matching(rows, name, wanted, commits)
         if not chosen.any():
             among = "" if len(rows) == len(frame) else " with the rest of the arm"
             raise UsageError(
@@ -124,14 +125,14 @@ def _selected(text: str, where: Mapping[str, str], frame: pd.DataFrame, reposito
 
 
 def _matching(
-    frame: pd.DataFrame, name: str, wanted: str, repository: Path
+    frame: pd.DataFrame, name: str, wanted: str, commits: Mapping[str, str]
 ) -> tuple[pd.Series[bool], str]:
     """Return which rows have the value `wanted` in a column, and that value in full."""
-    texts = frame[name].map(str) if name in axis_columns(frame) else frame[name]
+    texts = frame[name] if name in COLUMNS else frame[name].map(str)
     if name not in _DIGESTS or not wanted:
         return texts == wanted, wanted
     if name == "commit":
-        full = commit_of(repository, wanted).hash
+        full = commits.get(wanted)
         if full and (texts == full).any():
             return texts == full, full
     beginning = sorted(value for value in texts.unique() if value.startswith(wanted.lower()))
@@ -142,14 +143,14 @@ def _matching(
     return texts == value, value
 
 
-def _fits(word: str, frame: pd.DataFrame, repository: Path) -> dict[str, str]:
+def _fits(word: str, frame: pd.DataFrame, commits: Mapping[str, str]) -> dict[str, str]:
     """Return the columns in which a word is a value, and that value."""
     fits: dict[str, str] = {}
     for name in _WORDS:
         is_hash = re.fullmatch(r"[0-9a-fA-F]{4,40}", word)
-        if name == "commit" and not is_hash and not commit_of(repository, word).hash:
+        if name == "commit" and not is_hash and word not in commits:
             continue
-        chosen, value = _matching(frame, name, word, repository)
+        chosen, value = _matching(frame, name, word, commits)
         if chosen.any():
             fits[name] = value
     return fits
@@ -160,18 +161,6 @@ def _values(frame: pd.DataFrame, name: str) -> str:
     shown = [value[:8] if name in _DIGESTS else value for value in values[-_SHOWN:] if value]
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return ", ".join(shown) + more if shown else "none"
-
-
-def differing(a: Arm, b: Arm) -> list[str]:
-    """Return the columns in which two arms differ by intention, and rows of a pair need not agree.
-
-    These are the columns that both select on with different values; and the machine, where files
-    of one machine each are compared.
-    """
-    on = [name for name, value in a.where.items() if b.where.get(name, value) != value]
-    machines = [arm.rows["machine"].unique() for arm in (a, b)]
-    single = not a.where and not b.where and len(machines[0]) == len(machines[1]) == 1
-    return [*on, "machine"] if single and machines[0][0] != machines[1][0] else on
 
 
 @dataclass(frozen=True)
@@ -194,7 +183,7 @@ def records_under(place: Path) -> Iterator[Record]:
 
 
 def records_behind(
-    rows: Sequence[Row | None], records: Iterable[Record], columns: Sequence[str]
+    rows: Sequence[Mapping[str, Any] | None], records: Iterable[Record], columns: Sequence[str]
 ) -> list[list[Record]]:
     """Return the records of each row, one per process, the latest of each; none of no row.
 
