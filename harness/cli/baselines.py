@@ -13,10 +13,10 @@ from harness.cli import options
 from harness.cli.options import Filters
 from harness.cli.output import Heading, Output, Part, TextTable, say, warnings_said
 from harness.errors import ExitCode
-from harness.frame import against_tables as texts
 from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.frame.frame import rows_of
+from harness.output import against as texts
 from harness.report import files
 
 DROPPED = ("pays after", "roofline", "bytes", "launches", "baseline's", "XLA", "baseline")

@@ -29,18 +29,19 @@ from harness.errors import ExitCode, NotMeasured, UsageError
 from harness.frame.arms import StoredRecords
 from harness.frame.load import everything
 from harness.output import comparison as summary
-from harness.output import comparison_markdown, explanation
+from harness.output import comparison_markdown, explanation, programs
 from harness.output.verdicts import reasons_of, sentence
 from harness.records import environment, git
 from harness.records.schema import Record
 from harness.records.units import seconds_text
 from harness.stages import sampling
-from harness.verdicts import inside, programs
+from harness.verdicts import inside
 from harness.verdicts.compare import Comparison, comparison_of
 from harness.verdicts.error_rates import use_those_of
 from harness.verdicts.live.arm import parse
 from harness.verdicts.live.comparison import compare_live, open_rows
 from harness.verdicts.live.rounds import LiveOptions
+from harness.verdicts.programs import by_case, document
 from harness.verdicts.table import exit_code_of, ordered
 from harness.verdicts.verdict import INCOMPARABLE, exit_code
 
@@ -144,11 +145,13 @@ def compare(
         raise Exit(_counted(comparison, every, output))
     changed = inside.changes(comparison, records)
     if output.format is Format.markdown:
-        output.text(comparison_markdown.to_markdown(comparison, every, list(inside.lines(changed))))
+        output.text(
+            comparison_markdown.to_markdown(comparison, every, list(programs.inside_lines(changed)))
+        )
     else:
         page = _page(comparison, every, records if explain else None, bool(filters), changed)
-        document = {**summary.document(comparison), "inside": inside.document(changed)}
-        output.show(page, ordered(reasons_of(comparison)), document)
+        whole = {**summary.document(comparison), "inside": programs.inside_document(changed)}
+        output.show(page, ordered(reasons_of(comparison)), whole)
     code = exit_code_of(comparison.frame)
     if code is ExitCode.NOTHING:
         say(
@@ -294,7 +297,7 @@ def measured(
 
 def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
     """Show what counts say of the arms, and return what that comes to."""
-    frame = programs.by_case(comparison.pairs)
+    frame = by_case(comparison.pairs)
 
     def page() -> Iterator[Part]:
         yield Heading(f"{programs.summary_text(frame)}.")
@@ -306,7 +309,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
             yield _table(rows)
         yield from (*programs.changed_lines(frame, every), *programs.left_out(frame))
 
-    output.show(page(), frame, programs.document(frame))
+    output.show(page(), frame, document(frame))
     code = exit_code({*frame["verdict"]})
     if code is ExitCode.NOTHING:
         say("nothing is comparable by counts: the reasons stand above.")
@@ -338,8 +341,8 @@ def _page(
     if len(overview):
         yield _table(overview)
         yield ""
-    yield from programs.changed_lines(programs.by_case(comparison.pairs), every)
-    yield from inside.lines(changed)
+    yield from programs.changed_lines(by_case(comparison.pairs), every)
+    yield from programs.inside_lines(changed)
     if records is not None:
         for text in explanation.explained(comparison, records, narrowed):
             yield f"\n{text}"

@@ -13,15 +13,31 @@ from typing import Any
 import pandas as pd
 
 from harness.frame import roofline
-from harness.frame.against_tables import CASE, COLUMNS, NUMBERS
 from harness.frame.cases import origin_of
 from harness.frame.columns import order_of
-from harness.frame.frame import INSTRUMENTS, long_frame
+from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes
 from harness.sides.registry import REFERENCE, SIDES
 from harness.stages.registry import values_ns
+
+CASE = ("workload", "version", "target", "transform", "precision")
+"""Columns that say which case it is, besides its axes."""
+
+NUMBERS = (
+    *("xla_s", "baseline_s", "ratio", "ratio_low", "ratio_high", "n_xla", "n_baseline"),
+    *("xla_latency_s", "baseline_latency_s", "xla_dispatch_s", "baseline_dispatch_s"),
+    *("xla_launches", "baseline_launches", "least_bytes", "xla_traffic", "baseline_traffic"),
+    *("xla_bandwidth", "baseline_bandwidth", "flops", "ceiling_bandwidth", "ceiling_flop_rate"),
+    *("roofline_s", "xla_fraction", "baseline_fraction", "xla_compile_cold_s"),
+    *("xla_compile_warm_s", "baseline_compile_cold_s", "baseline_compile_warm_s"),
+    *("break_even_cold", "break_even_warm", "xla_error", "baseline_error"),
+)
+"""Columns of float64."""
+
+COLUMNS = (*ORIGIN, *CASE, "threads", "baseline", "verdict", *NUMBERS, "labels", "reasons")
+"""Columns that every frame of comparisons has; one per axis stands behind `version`."""
 
 
 def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results") -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What the functions on frames share: which columns tell cases apart, and a row per case."""
+"""What the functions on frames share: what tells cases apart, their names, and a row per case."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_object_dtype
 
+from harness.declare.axes import shown
 from harness.errors import UsageError
+from harness.frame.columns import is_missing
 from harness.frame.frame import (
     INSTRUMENTS,
     ORIGIN,
@@ -130,3 +132,51 @@ def key_of_record(record: Record) -> tuple[Any, ...]:
     origin = origin_of(record)
     known = (origin[name] if name in origin else getattr(record, name) for name in IDENTITY)
     return (*known, axes_key(axes))
+
+
+def case_texts(
+    frame: pd.DataFrame,
+    axes: Sequence[str] | None = None,
+    *,
+    scenario: bool = False,
+    machine: str = "",
+) -> list[str]:
+    """Return :func:`case_text` of each row.
+
+    Args:
+        frame: has `transform`, `target`, `precision`, and axes.
+        axes: its columns of axes; None means those that no frame of results has.
+        scenario: whether to name it.
+        machine: what stands before the machine where rows are of several; "" leaves it out.
+    """
+    axes = axis_columns(frame) if axes is None else list(axes)
+    about = frame[["transform", "target", "precision"]].assign(
+        scenario=frame["scenario"] if scenario else "",
+        machine=machine + frame["machine"] if machine and frame["machine"].nunique() > 1 else "",
+    )
+    values = frame[axes].to_numpy(object).tolist()
+    return [
+        ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *told), where)))
+        for own, (*told, where) in zip(values, about.to_numpy().tolist(), strict=True)
+    ]
+
+
+def full_names(frame: pd.DataFrame, axes: Sequence[str] | None = None, **told: Any) -> list[str]:
+    """Return the workload and the case of each row; arguments as of :func:`case_texts`."""
+    pairs = zip(frame["workload"], case_texts(frame, axes, **told), strict=True)
+    return [f"{workload} {case}".rstrip() for workload, case in pairs]
+
+
+def case_text(
+    axes: Mapping[str, Any], transform: str, target: str, precision: str = "", scenario: str = ""
+) -> str:
+    """Return a case as short text; an axis that it lacks and what is usual are left out."""
+    parts = [f"{name}={shown(value)}" for name, value in axes.items() if not is_missing(value)]
+    for name, value, usual in (
+        ("precision", precision, ""),
+        ("transform", transform, "forward"),
+        ("target", target, "cpu"),
+        ("scenario", scenario, "off"),
+    ):
+        parts += [f"{name}={value}"] if value not in ("", usual) else []
+    return ", ".join(parts)

@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import msgspec
 import pandas as pd
 
+from harness.frame.cases import full_names
 from harness.frame.columns import AXES, decode_axes
 from harness.frame.frame import INSTRUMENTS, PLACE, ordinary, place_text, rows_of
-from harness.frame.tables import full_names
 
 Rows = Sequence[Mapping[str, Any]]
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.cases import CASE, case_columns, check, free_names, keys, measured
+from harness.frame.cases import CASE, case_columns, case_texts, check, free_names, keys, measured
 from harness.frame.choose import takes_frame
 from harness.frame.frame import axis_columns
-from harness.frame.tables import case_texts
 from harness.stages.registry import names as stage_names
 
 STEPS = stage_names("build", "compile", where=lambda stage: stage.stacked)

@@ -12,11 +12,13 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import place_text, rows_of, stage_order
+from harness.output import programs
 from harness.output.verdicts import CLOCKS, TURNS, loads_text, machine_text, sentence
 from harness.records.units import counted, value_text
 from harness.stages.registry import OF_CALLS
-from harness.verdicts import loads, programs, verdict
-from harness.verdicts.error_rates import rates_text
+from harness.verdicts import loads, verdict
+from harness.verdicts.error_rates import ErrorRates, Setting, total
+from harness.verdicts.programs import by_case
 from harness.verdicts.table import cases, counts, n_cases, ordered
 
 if TYPE_CHECKING:
@@ -176,7 +178,7 @@ def table(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text with :data:`HEADINGS`.
 
     Stages of a case that are broken or incomparable for one reason share a row. What differs in
-    programs is told once a case (:func:`harness.verdicts.programs.changed_lines`).
+    programs is told once a case (:func:`harness.output.programs.changed_lines`).
     """
     rows: dict[tuple[Any, ...], list[str]] = {}
     for row, case in zip(rows_of(frame), cases(frame), strict=True):
@@ -255,6 +257,25 @@ def footer(comparison: Comparison) -> list[str]:
     return [rates_text(rates, setting) for setting, rates in known]
 
 
+def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
+    """Return how often verdicts are wrong in a setting, and which slow-downs they find."""
+    if rates is None:
+        effort = "" if setting.effort == "default" else f" --effort {setting.effort}"
+        return f"Error rates ({setting}): unknown; `harness aa --power{effort}` measures them."
+    flagged, families = rates.flagged, total(rates.families.values())
+    said = (
+        f"Error rates ({setting}): identical arms were called different in {flagged.count} of "
+        f"{flagged.of} rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %), in "
+        f"{families.count} of {families.of} families."
+    )
+    power = [
+        f"{one.stage} +{one.effect * 100:.3g} % in {one.found.count} of {one.found.of}"
+        for one in rates.power
+        if one.effort == rates.effort and one.found.of
+    ]
+    return f"{said} Slow-downs put in were found: {', '.join(power)}." if power else said
+
+
 def document(comparison: Comparison) -> dict[str, Any]:
     """Return a comparison for other programs.
 
@@ -282,6 +303,6 @@ def document(comparison: Comparison) -> dict[str, Any]:
         "counts": counts(comparison.frame),
         "stages": stages_of(comparison.frame),
         "error_rates": rates,
-        "programs": programs.changed(programs.by_case(comparison.pairs)),
+        "programs": programs.changed(by_case(comparison.pairs)),
         "rows": rows_of(ordered(comparison.frame)),
     }

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from harness.output import comparison as summary
+from harness.output import programs
 from harness.output.verdicts import reasons_of, sentence
 from harness.records.printable import escaped, table_lines
-from harness.verdicts import programs, verdict
+from harness.verdicts import verdict
+from harness.verdicts.programs import by_case
 from harness.verdicts.table import ordered
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     """Return a comparison as Markdown that fits into a comment.
 
     Rows that are `same` are only counted, and tables end where the room does, unless `every`.
-    `inside` says what became of compiles, as :func:`harness.verdicts.inside.lines` does.
+    `inside` says what became of compiles, as :func:`harness.output.programs.inside_lines` does.
     """
     frame = ordered(reasons_of(comparison, facts=False))
     answer = sentence(comparison).replace("`", "")  # bold stands for it
@@ -40,7 +42,7 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     above += [escaped(line) for line in summary.left_out_lines(comparison)]
     above += [escaped(line) for line in summary.warning_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
-    other = list(programs.changed_lines(programs.by_case(comparison.pairs)))
+    other = list(programs.changed_lines(by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):
         above.append("\n".join([first, "", *(f"- {escaped(one.strip())}" for one in rest)]))
     overview = summary.overview(frame)

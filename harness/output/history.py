@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 
 from harness.errors import UsageError
+from harness.frame.cases import full_names
 from harness.frame.frame import PLACE, place_text, rows_of
-from harness.frame.tables import full_names
 from harness.records.units import ratio_text, value_text
 from harness.stages.registry import effect
 from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
+from harness.frame.cases import case_texts
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, stage_order
 from harness.frame.pairs import CASE
-from harness.frame.tables import case_texts
 from harness.verdicts.history.points import in_order
 
 ADDED = ("case", "case_number", "one_case")

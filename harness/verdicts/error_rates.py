@@ -193,25 +193,6 @@ def stored(results: Path, machine: str, effort: str) -> list[ErrorRates]:
     return sorted(usable, key=lambda rates: (rates.narrowed, -rates.started_at_ms))
 
 
-def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
-    """Return how often verdicts are wrong in a setting, and which slow-downs they find."""
-    if rates is None:
-        effort = "" if setting.effort == "default" else f" --effort {setting.effort}"
-        return f"Error rates ({setting}): unknown; `harness aa --power{effort}` measures them."
-    flagged, families = rates.flagged, total(rates.families.values())
-    said = (
-        f"Error rates ({setting}): identical arms were called different in {flagged.count} of "
-        f"{flagged.of} rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %), in "
-        f"{families.count} of {families.of} families."
-    )
-    power = [
-        f"{one.stage} +{one.effect * 100:.3g} % in {one.found.count} of {one.found.of}"
-        for one in rates.power
-        if one.effort == rates.effort and one.found.of
-    ]
-    return f"{said} Slow-downs put in were found: {', '.join(power)}." if power else said
-
-
 def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
     """Return the thresholds that identical arms of machines ask for.
 

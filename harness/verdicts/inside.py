@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
 from harness.frame.arms import records_behind
-from harness.frame.differences import ARROW
 from harness.frame.frame import rows_of
 from harness.frame.pairs import Row
 from harness.program.compiler.times import CompileTimes
 from harness.records.schema import Record
-from harness.records.units import seconds_text, share_text
 from harness.verdicts.history.change_points import PROGRAM
 from harness.verdicts.history.points import SERIES
 from harness.verdicts.table import cases, ordered
@@ -22,11 +20,6 @@ from harness.verdicts.verdict import MOVED
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
-
-MOST_CASES = 5
-MOST_GROUPS = 3
-LEAST = 0.01
-"""Of A's compile: what a group must have changed by to be named."""
 
 NAMED = 0.3
 """The share of its group's change that the pass must have which is named."""
@@ -44,12 +37,6 @@ class GroupChange(NamedTuple):
     name: str
     """The pass that changed most; "" where none stands out."""
 
-    @property
-    def text(self) -> str:
-        """`+16 % fusion (priority-fusion)`."""
-        group = f"{self.group}: {self.part}" if self.part else self.group
-        return f"{_percent(self.share)} {group}" + (f" ({self.name})" if self.name else "")
-
 
 class CompileChange(NamedTuple):
     """What became of one case's compile, in seconds of all threads."""
@@ -60,19 +47,6 @@ class CompileChange(NamedTuple):
     b_s: float
     groups: list[GroupChange]
     """The largest change first."""
-
-    @property
-    def what(self) -> str:
-        """Return what changed most: `+16 % fusion (priority-fusion)`."""
-        named = [one.text for one in self.groups if abs(one.share) >= LEAST][:MOST_GROUPS]
-        return ", ".join(named) or "no group stands out"
-
-    @property
-    def text(self) -> str:
-        """Return it in a line."""
-        name = f"{self.workload} {self.case}".strip()
-        change = f"{_percent(self.b_s / self.a_s - 1)}: {self.what}"
-        return f"{name}: {seconds_text(self.a_s)}{ARROW}{seconds_text(self.b_s)}, {change}"
 
 
 def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list[CompileChange]:
@@ -96,14 +70,14 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
 
 def of_steps(
     found: pd.DataFrame, points: pd.DataFrame, records: Iterable[Record]
-) -> pd.Series[str]:
-    """Return what changed inside of the compile at each change point; "" where none is known.
+) -> dict[Any, CompileChange]:
+    """Return what changed inside of the compile, by change point's label, where it is known.
 
     `records` of the tree are read only where a compile changed.
     """
     compiled = found[(found["stage"] == "compile") & found["change"].isin((*MOVED, PROGRAM))]
     if compiled.empty:
-        return pd.Series("", found.index, dtype="str")
+        return {}
     axes = [name for name in points.columns if name not in SERIES]
     measured = points[points["value"].notna()]
     by_series = dict(list(measured.groupby("series")))
@@ -116,29 +90,7 @@ def of_steps(
         ends += [rows_of(earlier[at])[-1], rows_of(after)[0]]
     known = records_behind(ends, records, axes)
     changed = (_change(("", ""), *pair) for pair in zip(known[::2], known[1::2], strict=True))
-    texts = [one.what if one else "" for one in changed]
-    return pd.Series(texts, compiled.index, dtype="str").reindex(found.index, fill_value="")
-
-
-def lines(found: Sequence[CompileChange]) -> Iterator[str]:
-    """Yield what is said of them: all together, and the first."""
-    if not found:
-        return
-    yield (
-        "Inside of compiles that changed, by one more of each side, traced and not timed, in "
-        "seconds of all threads:"
-    )
-    yield from (f"  {one.text}" for one in found[:MOST_CASES])
-    if len(found) > MOST_CASES:
-        yield f"  {len(found) - MOST_CASES} more; --format json has all"
-
-
-def document(found: Sequence[CompileChange]) -> list[dict[str, Any]]:
-    """Return the same for other programs, every group with it."""
-    return [
-        {**one._asdict(), "groups": [each._asdict() for each in one.groups], "text": one.text}
-        for one in found
-    ]
+    return {at: one for at, one in zip(compiled.index, changed, strict=True) if one}
 
 
 def _times(records: Iterable[Record]) -> CompileTimes | None:
@@ -175,7 +127,3 @@ def _change(
         found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
     found.sort(key=lambda one: -abs(one.share))
     return CompileChange(*title, a.threads_s, b.threads_s, found)
-
-
-def _percent(share: float) -> str:
-    return f"{'+' if share >= 0 else '-'}{share_text(abs(share), 1)}"

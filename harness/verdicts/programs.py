@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -10,8 +10,6 @@ import pandas as pd
 from harness.frame.differences import ARROW, facts_difference
 from harness.frame.frame import axes_key, axis_column, rows_of
 from harness.frame.pairs import CASE, Pair, Pairs, axes_of, either
-from harness.frame.tables import case_texts, full_names
-from harness.records.units import counted
 from harness.stages.registry import STAGES
 from harness.verdicts import counts, rules, verdict
 
@@ -34,9 +32,6 @@ COLUMNS = (
 
 UNTOLD = "no total differs"
 """The difference of two programs whose facts are equal, or not known."""
-
-MOST = 5
-"""So many cases are named, unless all are wanted."""
 
 
 def by_case(pairs: Pairs) -> pd.DataFrame:
@@ -97,57 +92,6 @@ def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
         return verdict.SLOWER if rose else verdict.FASTER, "; ".join(told)
     unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), "")
     return (verdict.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
-
-
-# --- for people ----------------------------------------------------------------------------------
-
-
-def changed(frame: pd.DataFrame) -> list[str]:
-    """Return `workload case: +47 HLO instructions, …` for each case with another program."""
-    other = frame[frame["program"] != ""]
-    names = full_names(other, _axes(other), scenario=True, machine="machine=")
-    return [f"{name}: {program}" for name, program in zip(names, other["program"], strict=True)]
-
-
-def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
-    """Yield lines that name the changed programs, none where there are none."""
-    lines = changed(frame)
-    if lines:
-        yield f"Another program in {len(lines)} of {counted(len(frame), 'case')}:"
-        yield from (f"  {line}" for line in (lines if every else lines[:MOST]))
-        if len(lines) > MOST and not every:
-            yield f"  … and {len(lines) - MOST} more; `--all` lists all."
-
-
-def _axes(frame: pd.DataFrame) -> list[str]:
-    return [name for name in frame.columns if name not in COLUMNS]
-
-
-def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
-    """Return the cases to list as text: what counts prove, and with `every` all others."""
-    place = frame["verdict"].map({name: n for n, name in enumerate(VERDICTS)})
-    frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
-    shown = frame if every else frame[~frame["verdict"].isin([NO_RISE, verdict.INCOMPARABLE])]
-    cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
-    shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
-    return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
-
-
-def summary_text(frame: pd.DataFrame) -> str:
-    """Return in a line how many cases have which verdict, and how many another program."""
-    numbers = frame["verdict"].value_counts()
-    parts = [f"{numbers[verdict]} {verdict}" for verdict in VERDICTS if verdict in numbers]
-    other = int((frame["program"] != "").sum())
-    parts += [f"another program in {other}"] if other else []
-    said, cases = ", ".join(parts) or "nothing to compare", counted(len(frame), "case")
-    return f"By Python's calls in trace and lower, of {cases}: {said}"
-
-
-def left_out(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield why cases are not comparable by counts, each reason once with how many it is of."""
-    own = frame[frame["verdict"] == verdict.INCOMPARABLE]
-    for reason, number in own["reason"].value_counts().items():
-        yield f"Not compared by counts: {counted(number, 'case')}: {reason}."
 
 
 def document(frame: pd.DataFrame) -> dict[str, Any]:

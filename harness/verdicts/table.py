@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from harness.errors import ExitCode
+from harness.frame.cases import case_texts
 from harness.frame.differences import ARROW, UNKNOWN, environment_difference
 from harness.frame.frame import axis_column, with_axes
 from harness.frame.pairs import Pair, Pairs, either, is_broken
-from harness.frame.tables import case_texts
 from harness.verdicts.verdict import BROKEN, KINDS, SLOWER, exit_code
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 
 import harness
-from harness.frame.tables import stage_table
+from harness.output.tables import stage_table
 from tests.asv.project import Project
 from tests.asv.test_plain import harness_command
 

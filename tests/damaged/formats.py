@@ -23,6 +23,7 @@ from harness.errors import StoreError
 from harness.frame import load as loading
 from harness.frame import parquet
 from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
+from harness.output.comparison import rates_text
 from harness.profiles import recorded
 from harness.records import json_file, kept
 from harness.records.schema import Problems, read_file
@@ -167,7 +168,7 @@ def _rates(folder: Path) -> Path:
 def _read_rates(path: Path) -> Values:
     found = error_rates.stored(path.parents[2], "box", "default")
     for one in found:
-        error_rates.rates_text(one, error_rates.Setting("box", "default", "env"))
+        rates_text(one, error_rates.Setting("box", "default", "env"))
     return dict(enumerate(map(msgspec.json.encode, found)))
 
 

@@ -4,8 +4,7 @@ import pytest
 
 import harness
 from harness.errors import UsageError
-from harness.frame.against import break_even
-from harness.frame.against_tables import NUMBERS
+from harness.frame.against import NUMBERS, break_even
 from harness.frame.roofline import fraction, roofline_s
 from harness.program.facts import Facts
 from harness.records.schema import Comparison

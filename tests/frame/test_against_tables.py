@@ -5,7 +5,7 @@ import json
 import pytest
 
 import harness
-from harness.frame.against_tables import notes, tables
+from harness.output.against import notes, tables
 from tests.frame.comparisons import FAST, SLOW, WRONG, ceilings, numpy, side, xla
 from tests.frame.trees import record, write
 

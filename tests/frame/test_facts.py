@@ -9,7 +9,7 @@ from harness.errors import HarnessWarning, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import everything, frame_of
 from harness.frame.program_facts import COLUMNS
-from harness.frame.tables import count_text, fact_table, stage_table
+from harness.output.tables import count_text, fact_table, stage_table
 from harness.program import facts
 from harness.program.facts import TOTALS, Facts
 from tests.frame.comparisons import numpy, xla

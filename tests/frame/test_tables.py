@@ -1,7 +1,7 @@
 import pytest
 
 from harness.frame.load import frame_of
-from harness.frame.tables import (
+from harness.output.tables import (
     call_table,
     longest_text,
     process_text,

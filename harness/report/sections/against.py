@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
-from harness.frame.against_tables import cases, places
 from harness.frame.frame import rows_of
+from harness.output.against import cases, places
 from harness.report import charts
 from harness.report.charts import GREEN, GREY, VERMILLION
 from harness.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import altair as alt
 import pandas as pd
 
+from harness.frame.cases import case_texts
 from harness.frame.startup import cache_effectiveness
-from harness.frame.tables import case_texts
 from harness.report import charts
 from harness.report.cases import ADDED, axes_of, machine_picks
 from harness.report.charts import GREEN, VERMILLION

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import pandas as pd
 
+from harness.frame.cases import case_texts
 from harness.frame.frame import axes_of_cases
-from harness.frame.tables import case_texts
 from harness.program.compiler import tree
 from harness.program.compiler.inside import Inside, PassBranch
 from harness.records.units import seconds_text

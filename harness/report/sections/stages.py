@@ -9,7 +9,7 @@ import pandas as pd
 
 from harness.frame.frame import rows_of
 from harness.frame.startup import STACKED
-from harness.frame.tables import typical
+from harness.output.tables import typical
 from harness.records.units import seconds_text
 from harness.report import charts
 from harness.report.cases import machine_picks, stages_of

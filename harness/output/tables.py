@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from harness.declare.axes import shown
-from harness.frame.columns import is_missing
-from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
+from harness.frame.cases import case_texts, full_names
+from harness.frame.frame import INSTRUMENTS, ORIGIN, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import counted, scaled_text, seconds_text
 from harness.stages.registry import (
@@ -273,54 +272,6 @@ def reason_texts(frame: pd.DataFrame) -> list[str]:
     if (left := len(parts) - _MOST) > 0:
         lines.append(f"... and {left} more reasons: see the column `reason`")
     return lines
-
-
-def case_texts(
-    frame: pd.DataFrame,
-    axes: Sequence[str] | None = None,
-    *,
-    scenario: bool = False,
-    machine: str = "",
-) -> list[str]:
-    """Return :func:`case_text` of each row.
-
-    Args:
-        frame: has `transform`, `target`, `precision`, and axes.
-        axes: its columns of axes; None means those that no frame of results has.
-        scenario: whether to name it.
-        machine: what stands before the machine where rows are of several; "" leaves it out.
-    """
-    axes = axis_columns(frame) if axes is None else list(axes)
-    about = frame[["transform", "target", "precision"]].assign(
-        scenario=frame["scenario"] if scenario else "",
-        machine=machine + frame["machine"] if machine and frame["machine"].nunique() > 1 else "",
-    )
-    values = frame[axes].to_numpy(object).tolist()
-    return [
-        ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *told), where)))
-        for own, (*told, where) in zip(values, about.to_numpy().tolist(), strict=True)
-    ]
-
-
-def full_names(frame: pd.DataFrame, axes: Sequence[str] | None = None, **told: Any) -> list[str]:
-    """Return the workload and the case of each row; arguments as of :func:`case_texts`."""
-    pairs = zip(frame["workload"], case_texts(frame, axes, **told), strict=True)
-    return [f"{workload} {case}".rstrip() for workload, case in pairs]
-
-
-def case_text(
-    axes: Mapping[str, Any], transform: str, target: str, precision: str = "", scenario: str = ""
-) -> str:
-    """Return a case as short text; an axis that it lacks and what is usual are left out."""
-    parts = [f"{name}={shown(value)}" for name, value in axes.items() if not is_missing(value)]
-    for name, value, usual in (
-        ("precision", precision, ""),
-        ("transform", transform, "forward"),
-        ("target", target, "cpu"),
-        ("scenario", scenario, "off"),
-    ):
-        parts += [f"{name}={value}"] if value not in ("", usual) else []
-    return ", ".join(parts)
 
 
 def cell_text(status: str, value: float, low: float, high: float, unit: str = "seconds") -> str:

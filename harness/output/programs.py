@@ -1,0 +1,120 @@
+"""Programs and compiles that changed, in words. Nothing prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from harness.frame.cases import case_texts, full_names
+from harness.frame.differences import ARROW
+from harness.records.units import counted, seconds_text, share_text
+from harness.verdicts import programs, verdict
+from harness.verdicts.inside import CompileChange, GroupChange
+
+MOST = 5
+"""So many cases are named, unless all are wanted."""
+
+MOST_GROUPS = 3
+LEAST = 0.01
+"""Of A's compile: what a group of passes must have changed by to be named."""
+
+
+def changed(frame: pd.DataFrame) -> list[str]:
+    """Return `workload case: +47 HLO instructions, …` for each case with another program."""
+    other = frame[frame["program"] != ""]
+    names = full_names(other, _axes(other), scenario=True, machine="machine=")
+    return [f"{name}: {program}" for name, program in zip(names, other["program"], strict=True)]
+
+
+def changed_lines(frame: pd.DataFrame, every: bool = False) -> Iterator[str]:
+    """Yield lines that name the changed programs, none where there are none."""
+    lines = changed(frame)
+    if lines:
+        yield f"Another program in {len(lines)} of {counted(len(frame), 'case')}:"
+        yield from (f"  {line}" for line in (lines if every else lines[:MOST]))
+        if len(lines) > MOST and not every:
+            yield f"  … and {len(lines) - MOST} more; `--all` lists all."
+
+
+def _axes(frame: pd.DataFrame) -> list[str]:
+    return [name for name in frame.columns if name not in programs.COLUMNS]
+
+
+def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
+    """Return the cases to list as text: what counts prove, and with `every` all others."""
+    place = frame["verdict"].map({name: n for n, name in enumerate(programs.VERDICTS)})
+    frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
+    shown = (
+        frame if every else frame[~frame["verdict"].isin([programs.NO_RISE, verdict.INCOMPARABLE])]
+    )
+    cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
+    shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
+    return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
+
+
+def summary_text(frame: pd.DataFrame) -> str:
+    """Return in a line how many cases have which verdict, and how many another program."""
+    numbers = frame["verdict"].value_counts()
+    parts = [f"{numbers[verdict]} {verdict}" for verdict in programs.VERDICTS if verdict in numbers]
+    other = int((frame["program"] != "").sum())
+    parts += [f"another program in {other}"] if other else []
+    said, cases = ", ".join(parts) or "nothing to compare", counted(len(frame), "case")
+    return f"By Python's calls in trace and lower, of {cases}: {said}"
+
+
+def left_out(frame: pd.DataFrame) -> Iterator[str]:
+    """Yield why cases are not comparable by counts, each reason once with how many it is of."""
+    own = frame[frame["verdict"] == verdict.INCOMPARABLE]
+    for reason, number in own["reason"].value_counts().items():
+        yield f"Not compared by counts: {counted(number, 'case')}: {reason}."
+
+
+# --- the inside of a compile ---------------------------------------------------------------------
+
+
+def inside_text(change: CompileChange) -> str:
+    """Return what changed most: `+16 % fusion (priority-fusion)`."""
+    named = [_group_text(one) for one in change.groups if abs(one.share) >= LEAST][:MOST_GROUPS]
+    return ", ".join(named) or "no group stands out"
+
+
+def _group_text(one: GroupChange) -> str:
+    group = f"{one.group}: {one.part}" if one.part else one.group
+    return f"{_percent(one.share)} {group}" + (f" ({one.name})" if one.name else "")
+
+
+def _compile_text(one: CompileChange) -> str:
+    name = f"{one.workload} {one.case}".strip()
+    change = f"{_percent(one.b_s / one.a_s - 1)}: {inside_text(one)}"
+    return f"{name}: {seconds_text(one.a_s)}{ARROW}{seconds_text(one.b_s)}, {change}"
+
+
+def inside_lines(changes: Sequence[CompileChange]) -> Iterator[str]:
+    """Yield what is inside of the compiles that changed: all together, and the first."""
+    if not changes:
+        return
+    yield (
+        "Inside of compiles that changed, by one more of each side, traced and not timed, in "
+        "seconds of all threads:"
+    )
+    yield from (f"  {_compile_text(one)}" for one in changes[:MOST])
+    if len(changes) > MOST:
+        yield f"  {len(changes) - MOST} more; --format json has all"
+
+
+def inside_document(changes: Sequence[CompileChange]) -> list[dict[str, Any]]:
+    """Return the same for other programs, every group with it."""
+    return [
+        {
+            **one._asdict(),
+            "groups": [{**each._asdict(), "text": _group_text(each)} for each in one.groups],
+            "text": _compile_text(one),
+        }
+        for one in changes
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{'+' if share >= 0 else '-'}{share_text(abs(share), 1)}"
