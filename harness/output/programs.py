@@ -46,9 +46,8 @@ def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
     """Return the cases to list as text: what counts prove, and with `every` all others."""
     place = frame["verdict"].map({name: n for n, name in enumerate(programs.VERDICTS)})
     frame = frame.iloc[place.to_numpy().argsort(kind="stable")]
-    shown = (
-        frame if every else frame[~frame["verdict"].isin([programs.NO_RISE, verdict.INCOMPARABLE])]
-    )
+    quiet = frame["verdict"].isin([programs.NO_RISE, verdict.INCOMPARABLE])
+    shown = frame if every else frame[~quiet]
     cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
     shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
     return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
@@ -109,7 +108,7 @@ def inside_document(changes: Sequence[CompileChange]) -> list[dict[str, Any]]:
     return [
         {
             **one._asdict(),
-            "groups": [{**each._asdict(), "text": _group_text(each)} for each in one.groups],
+            "groups": [each._asdict() for each in one.groups],
             "text": _compile_text(one),
         }
         for one in changes

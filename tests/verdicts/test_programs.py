@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from harness.output.programs import MOST
 from harness.program.facts import Facts
 from harness.records.store import Store, store_path
 from harness.verdicts import programs
@@ -45,15 +46,15 @@ def test_a_changed_program_is_named_though_no_time_tells(compare, tmp_path):
 
 
 def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
-    for size in range(programs.MOST + 3):
+    for size in range(MOST + 3):
         for commit, fingerprint in ((COMMIT, "f1"), (OTHER, "f2")):
             add(tmp_path, commit=commit, fingerprint=fingerprint, axes={"size": size})
     _, short, _ = compare(*BOTH, tmp_path)
     _, long, _ = compare(*BOTH, tmp_path, "--all")
 
-    assert short.count(f": {programs.UNTOLD}\n") == programs.MOST
+    assert short.count(f": {programs.UNTOLD}\n") == MOST
     assert "… and 3 more; `--all` lists all." in short
-    assert long.count(f": {programs.UNTOLD}\n") == programs.MOST + 3
+    assert long.count(f": {programs.UNTOLD}\n") == MOST + 3
 
 
 @pytest.mark.parametrize(
