@@ -25,8 +25,8 @@ from harness.errors import ExitCode
 from harness.frame import asv_results, choose
 from harness.frame.frame import PLACE, ordinary, place_text, rows_of
 from harness.frame.load import everything
-from harness.stages.registry import LONG_COMPILE_S, OF_CALLS
 from harness.output import tables
+from harness.stages.registry import LONG_COMPILE_S, OF_CALLS
 
 OURS = "Value: median over processes; ±: half of its 95 % interval (6 processes or more)."
 OF_ASV = "Value of asv's own files: asv's median of all samples; ±: half of asv's 99 % interval."

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.cases import case_texts, full_names
-from harness.frame.frame import INSTRUMENTS, ORIGIN, ordinary, rows_of, stage_order
+from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
 from harness.records.units import counted, scaled_text, seconds_text
 from harness.stages.registry import (

@@ -13,11 +13,9 @@ import harness
 from harness.asv.metrics import answers
 from harness.declare.workload import Case, Workload, spec
 from harness.frame.load import everything
+from harness.output.tables import stage_table
 from harness.stages import compute, registry
 from harness.stages.compute import NotComputed, inline_calls
-from harness.output.tables import stage_table
-from harness.stages import compute
-from harness.stages.compute import NotComputed, Unable, inline_calls
 from harness.stages.injection import Injected
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
