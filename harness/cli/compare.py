@@ -30,7 +30,8 @@ from harness.frame.arms import StoredRecords
 from harness.frame.load import everything
 from harness.output import comparison as summary
 from harness.output import comparison_markdown, explanation, programs
-from harness.output.verdicts import reasons_of, sentence
+from harness.output import inside as inside_texts
+from harness.output.verdicts import environment_lines, reasons_of, sentence
 from harness.records import environment, git
 from harness.records.schema import Record
 from harness.records.units import seconds_text
@@ -146,11 +147,11 @@ def compare(
     changed = inside.changes(comparison, records)
     if output.format is Format.markdown:
         output.text(
-            comparison_markdown.to_markdown(comparison, every, list(programs.inside_lines(changed)))
+            comparison_markdown.to_markdown(comparison, every, list(inside_texts.lines(changed)))
         )
     else:
         page = _page(comparison, every, records if explain else None, bool(filters), changed)
-        whole = {**summary.document(comparison), "inside": programs.inside_document(changed)}
+        whole = {**summary.document(comparison), "inside": inside_texts.document(changed)}
         output.show(page, ordered(reasons_of(comparison)), whole)
     code = exit_code_of(comparison.frame)
     if code is ExitCode.NOTHING:
@@ -302,7 +303,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
     def page() -> Iterator[Part]:
         yield Heading(f"{programs.summary_text(frame)}.")
         yield summary.heading(comparison)
-        yield from summary.environment_lines(comparison.frame)
+        yield from environment_lines(comparison.frame)
         yield from summary.left_out_lines(comparison)
         rows = programs.table(frame, every)
         if len(rows):
@@ -333,7 +334,7 @@ def _page(
     yield Heading(f"{sentence(comparison)}.")
     yield summary.summary_text(frame)
     yield summary.heading(comparison)
-    yield from summary.environment_lines(frame)
+    yield from environment_lines(frame)
     yield from summary.left_out_lines(comparison)
     yield from summary.warning_lines(comparison)
     yield from map(Heading, summary.stage_lines(frame))
@@ -342,7 +343,7 @@ def _page(
         yield _table(overview)
         yield ""
     yield from programs.changed_lines(by_case(comparison.pairs), every)
-    yield from programs.inside_lines(changed)
+    yield from inside_texts.lines(changed)
     if records is not None:
         for text in explanation.explained(comparison, records, narrowed):
             yield f"\n{text}"

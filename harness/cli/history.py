@@ -16,7 +16,7 @@ from harness.frame import choose
 from harness.frame.arms import records_under
 from harness.frame.load import everything
 from harness.output import history as texts
-from harness.output.programs import inside_text
+from harness.output import inside as inside_texts
 from harness.records import environment
 from harness.records.units import counted
 from harness.verdicts import inside
@@ -88,7 +88,9 @@ def history(
     once = texts.seen_once(points, changes, since)
     found = texts.since(changes, since)
     compiles = inside.of_steps(found, points, records_under(results))
-    found["inside"] = [inside_text(compiles[at]) if at in compiles else "" for at in found.index]
+    found["inside"] = [
+        inside_texts.text(compiles[at]) if at in compiles else "" for at in found.index
+    ]
     measured = points[points["value"].notna()]
     if found.empty and not (measured.groupby(["series", "piece"]).size() > 1).any():
         cut = int((measured.groupby("series").size() > 1).sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
 from harness.frame.frame import FLAGS, axis_columns
 from harness.frame.load import everything, record_files_of
+from harness.frame.pairs import DIGESTS, Arm
 from harness.records.schema import Problems, Record, read_file
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
@@ -26,31 +27,7 @@ COLUMNS = (
 )
 """Columns that an arm may select on, besides axes."""
 
-_DIGESTS = frozenset({"commit", "dirty"})
-"""Columns of which the beginning of a value will do."""
-
 _SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One side of a comparison."""
-
-    text: str
-    rows: pd.DataFrame
-    where: Mapping[str, str] = field(default_factory=dict)
-    """Columns that it selects on, and their values; none for a file or folder."""
-
-    @property
-    def label(self) -> str:
-        """What it is, for a heading: `v1.2 (commit=0123abcd)`."""
-        where = ", ".join(
-            f"{name}={value[:8] if name in _DIGESTS else value or 'none'}"
-            for name, value in self.where.items()
-        )
-        if list(self.where.values()) == [self.text]:
-            return where
-        return self.text if where in ("", self.text) else f"{self.text} ({where})"
 
 
 def resolve(text: str, frame: pd.DataFrame | None, commits: Mapping[str, str]) -> Arm:
@@ -129,7 +106,7 @@ def _matching(
 ) -> tuple[pd.Series[bool], str]:
     """Return which rows have the value `wanted` in a column, and that value in full."""
     texts = frame[name] if name in COLUMNS else frame[name].map(str)
-    if name not in _DIGESTS or not wanted:
+    if name not in DIGESTS or not wanted:
         return texts == wanted, wanted
     if name == "commit":
         full = commits.get(wanted)
@@ -158,7 +135,7 @@ def _fits(word: str, frame: pd.DataFrame, commits: Mapping[str, str]) -> dict[st
 
 def _values(frame: pd.DataFrame, name: str) -> str:
     values = list(dict.fromkeys(map(str, frame[name].dropna())))
-    shown = [value[:8] if name in _DIGESTS else value for value in values[-_SHOWN:] if value]
+    shown = [value[:8] if name in DIGESTS else value for value in values[-_SHOWN:] if value]
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return ", ".join(shown) + more if shown else "none"
 

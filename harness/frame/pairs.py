@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from harness.errors import UsageError
-from harness.frame.arms import Arm
 from harness.frame.frame import INSTRUMENTS, PLACE, axis_columns, axis_text
 from harness.program.facts import TOTALS
 
@@ -44,6 +43,31 @@ _Key = tuple[str, ...]
 
 _HOW = frozenset({"env", "jax", "jaxlib", "python"})
 """Columns that the name of an environment is made of."""
+
+
+DIGESTS = frozenset({"commit", "dirty"})
+"""Columns of which the beginning of a value will do."""
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One side of a comparison."""
+
+    text: str
+    rows: pd.DataFrame
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Columns that it selects on, and their values; none for a file or folder."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for a heading: `v1.2 (commit=0123abcd)`."""
+        where = ", ".join(
+            f"{name}={value[:8] if name in DIGESTS else value or 'none'}"
+            for name, value in self.where.items()
+        )
+        if list(self.where.values()) == [self.text]:
+            return where
+        return self.text if where in ("", self.text) else f"{self.text} ({where})"
 
 
 class LeftOut(NamedTuple):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from harness.output import comparison as summary
 from harness.output import programs
-from harness.output.verdicts import reasons_of, sentence
+from harness.output.verdicts import environment_lines, reasons_of, sentence
 from harness.records.printable import escaped, table_lines
 from harness.verdicts import verdict
 from harness.verdicts.programs import by_case
@@ -32,13 +32,13 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     """Return a comparison as Markdown that fits into a comment.
 
     Rows that are `same` are only counted, and tables end where the room does, unless `every`.
-    `inside` says what became of compiles, as :func:`harness.output.programs.inside_lines` does.
+    `inside` says what became of compiles, as :func:`harness.output.inside.lines` does.
     """
     frame = ordered(reasons_of(comparison, facts=False))
     answer = sentence(comparison).replace("`", "")  # bold stands for it
     above = [f"**{escaped(answer)}.**", escaped(summary.summary_text(frame))]
     above += [escaped(summary.heading(comparison))]
-    above += [escaped(line) for line in summary.environment_lines(comparison.frame)]
+    above += [escaped(line) for line in environment_lines(comparison.frame)]
     above += [escaped(line) for line in summary.left_out_lines(comparison)]
     above += [escaped(line) for line in summary.warning_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]

@@ -301,6 +301,19 @@ def reasons_of(comparison: Comparison, facts: bool = True) -> pd.DataFrame:
     return with_reasons(comparison.frame, comparison.judged, comparison.pairs.pairs, facts)
 
 
+def environment_lines(frame: pd.DataFrame) -> list[str]:
+    """Return what else differs between the arms of a comparison in most rows, by machine."""
+    several = frame["machine"].nunique() > 1
+    lines = []
+    for machine, own in frame.groupby("machine", sort=False):
+        texts = Counter(text for text in own["also_differs"] if text)
+        for text, count in texts.most_common(1):
+            where = f" on {machine}" if several else ""
+            some = f" in {count} of {len(own)} rows" if len(texts) > 1 else ""
+            lines.append(f"From A to B{where}{some}: {text}.")
+    return lines
+
+
 # --- the answer in a sentence --------------------------------------------------------------------
 
 VERBS = {

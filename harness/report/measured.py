@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from harness.frame.frame import ORIGIN, PLACE
-from harness.output.comparison import environment_lines
-from harness.output.verdicts import with_reasons
+from harness.output.verdicts import environment_lines, with_reasons
 from harness.report.cases import full_case_texts, one_case, origin_labels, origins, with_cases
 from harness.verdicts.error_rates import ErrorRates
 from harness.verdicts.history import history, series

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.frame.differences import ARROW
 from harness.stages.registry import STAGES, effect, thresholds
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class Proof(NamedTuple):
     def text(self) -> str:
         """What is shown of it: `1,204 → 1,241 Python calls (+3.1 %)`."""
         share = f" ({100 * (self.after / self.before - 1):+.1f} %)" if self.before else ""
-        return f"{self.before:,.0f}{ARROW}{self.after:,.0f} Python calls{share}"
+        return f"{self.before:,.0f} → {self.after:,.0f} Python calls{share}"
 
 
 def proof(a: Row, b: Row) -> Proof | None:
@@ -89,7 +88,7 @@ def unknown(a: Row, b: Row) -> str:
     """
     counted = _counted(a["stage"])
     if counted and _minor(a["python"]) != _minor(b["python"]):
-        return f"Python {a['python']}{ARROW}{b['python']}, which counts differently"
+        return f"Python {a['python']} → {b['python']}, which counts differently"
     lacking = _lacking(a, b, counted) if counted else []
     if not lacking or a["status"] == b["status"] == "skipped":
         return ""

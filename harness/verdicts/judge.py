@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from harness.frame.arms import Arm
-from harness.frame.pairs import Pairs, pair, took_turns
+from harness.frame.pairs import Arm, Pairs, pair, took_turns
 from harness.verdicts import families as whole_stages
 from harness.verdicts import memory, rules, statistics, verdict
 from harness.verdicts.clocks import WALL

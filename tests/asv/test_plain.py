@@ -8,9 +8,8 @@ from click.testing import CliRunner
 
 import harness
 from harness.cli import app
-from harness.frame.arms import Arm
 from harness.frame.load import everything
-from harness.frame.pairs import pair
+from harness.frame.pairs import Arm, pair
 from harness.verdicts.history import series
 from tests.asv.project import ENV, MACHINE, PYTHON, Project
 

@@ -9,8 +9,7 @@ import pytest
 
 from harness.declare.filters import Filters
 from harness.errors import ExitCode
-from harness.frame.arms import Arm
-from harness.frame.pairs import pair
+from harness.frame.pairs import Arm, pair
 from harness.output.comparison import stage_lines, summary_text
 from harness.output.comparison_markdown import to_markdown
 from harness.output.verdicts import reasons_of, sentence

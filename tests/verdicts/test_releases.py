@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import harness
-from harness.output.comparison import environment_lines
+from harness.output.verdicts import environment_lines
 from harness.records.schema import to_raw
 from tests.frame.cases import case, frame
 from tests.verdicts.words import compare_arms

@@ -34,11 +34,10 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.frame.arms import Arm
 from harness.frame.columns import COLUMNS, LISTS, NUMBERS
 from harness.frame.frame import INSTRUMENTS
 from harness.frame.load import frame_of, record_files_of
-from harness.frame.pairs import pair
+from harness.frame.pairs import Arm, pair
 from harness.output import comparison as summary
 from harness.records.schema import Problems, digest, read_file
 from harness.stages.registry import STAGES

@@ -19,9 +19,8 @@ from harness.declare.filters import Filters
 from harness.engine.lock import measuring
 from harness.engine.outcome import Progress, warn
 from harness.errors import HarnessWarning
-from harness.frame.arms import Arm
 from harness.frame.load import frame_of
-from harness.frame.pairs import pair
+from harness.frame.pairs import Arm, pair
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.records import json_file
 from harness.records.git import commit_of
