@@ -16,5 +16,5 @@ def compare_arms(
 ) -> pd.DataFrame:
     """Return what :func:`harness.verdicts.compare_arms` does, with the reasons."""
     pairs, judged = judged_arms(a, b, **how)
-    frame = with_reasons(table(pairs, judged, how.get("on", ())), judged, pairs.pairs)
+    frame = with_reasons(table(pairs, judged), judged, pairs.pairs)
     return frame[frame["stage"].isin(stages)].reset_index(drop=True) if stages else frame
