@@ -23,7 +23,9 @@ NAN = math.nan
         ((64, 0.05, 1.0), (64, 2.0, 3.0), False),  # what an eighth is grows with the machine
         ((2, 0.10, 4.5), (2, 0.10, 1.0), False),  # a build just before, and nothing meanwhile
         ((2, 1.60, 3.9), (2, 1.70, 7.0), True),  # no idle time is left: the load average tells
-        ((2, 1.75, 9.0), (2, 1.80, 11.0), False),
+        ((2, 1.75, 5.0), (2, 1.80, 6.0), False),
+        ((2, 1.75, 9.0), (2, 1.80, 9.0), True),  # overloaded: what it was like nobody knows
+        ((16, 14.0, 40.0), (16, 14.0, 50.0), False),
         ((2, NAN, 0.9), (2, NAN, 2.0), False),
         ((2, NAN, 0.9), (2, NAN, 3.0), True),
         ((2, NAN, NAN), (2, 1.7, 7.0), False),

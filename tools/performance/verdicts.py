@@ -300,7 +300,9 @@ def classes(pool: Pool, rng: random.Random, count: int) -> None:
     kinds: dict[str, Callable[[], tuple[list[Round], list[Round]]]] = {"like load": like}
     if len(trees) > 1:
         kinds |= {"unlike load": unlike, "load that changes": changing}
-    print(f"\n{'class':18s} {'judged':14s} {'called':>16s} {'families':>9s} {'same':>6s} unsure")
+    print(
+        f"\n{'class':18s} {'judged':14s} {'called':>16s} {'families':>12s} {'comparisons':>12s} {'same':>6s} unsure"
+    )
     for name, draw in kinds.items():
         ways: dict[str, list[pd.DataFrame]] = {"with proof": [], "without proof": []}
         if name == "like load":
@@ -314,10 +316,14 @@ def classes(pool: Pool, rng: random.Random, count: int) -> None:
         for way, frames in ways.items():
             rows = pd.concat(frames)
             one = rate(int(rows["called"].sum()), len(rows))
-            families = sum((own["called"] | own["together"]).any() for own in frames)
+            called = [
+                (own["called"] | own["together"]).groupby(own["stage"]).any() for own in frames
+            ]
+            families, wholes = sum(one.sum() for one in called), sum(one.any() for one in called)
+            of = sum(map(len, called))
             shares = rows["verdict"].value_counts(normalize=True)
             print(
-                f"{name:18s} {way:14s} {one.count:5d} of {one.of:6d} {families:4d}/{len(frames)} "
+                f"{name:18s} {way:14s} {one.count:5d} of {one.of:6d} {families:4d} of {of:4d} {wholes:5d} of {len(frames):3d} "
                 f"{shares.get('same', 0):6.1%} {shares.get('unsure', 0):6.1%}"
             )
 
