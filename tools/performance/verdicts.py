@@ -300,9 +300,8 @@ def classes(pool: Pool, rng: random.Random, count: int) -> None:
     kinds: dict[str, Callable[[], tuple[list[Round], list[Round]]]] = {"like load": like}
     if len(trees) > 1:
         kinds |= {"unlike load": unlike, "load that changes": changing}
-    print(
-        f"\n{'class':18s} {'judged':14s} {'called':>16s} {'families':>12s} {'comparisons':>12s} {'same':>6s} unsure"
-    )
+    headings = f"{'rows':>15s} {'families':>12s} {'pairs':>10s}   same unsure"
+    print(f"\n{'class':18s} {'judged':14s} {headings}")
     for name, draw in kinds.items():
         ways: dict[str, list[pd.DataFrame]] = {"with proof": [], "without proof": []}
         if name == "like load":
@@ -316,14 +315,14 @@ def classes(pool: Pool, rng: random.Random, count: int) -> None:
         for way, frames in ways.items():
             rows = pd.concat(frames)
             one = rate(int(rows["called"].sum()), len(rows))
-            called = [
-                (own["called"] | own["together"]).groupby(own["stage"]).any() for own in frames
-            ]
-            families, wholes = sum(one.sum() for one in called), sum(one.any() for one in called)
-            of = sum(map(len, called))
+            called = [own["called"] | own["together"] for own in frames]
+            both = zip(called, frames, strict=True)
+            stages = [one.groupby(own["stage"]).any() for one, own in both]
+            families = f"{sum(one.sum() for one in stages):4d} of {sum(map(len, stages)):4d}"
+            pairs = f"{sum(one.any() for one in called):3d} of {len(frames):3d}"
             shares = rows["verdict"].value_counts(normalize=True)
             print(
-                f"{name:18s} {way:14s} {one.count:5d} of {one.of:6d} {families:4d} of {of:4d} {wholes:5d} of {len(frames):3d} "
+                f"{name:18s} {way:14s} {one.count:5d} of {one.of:6d} {families} {pairs} "
                 f"{shares.get('same', 0):6.1%} {shares.get('unsure', 0):6.1%}"
             )
 
