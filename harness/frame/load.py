@@ -154,10 +154,13 @@ def _wanted(
     records: Iterable[Record], where: Where, covered: set[asv_results.Origin]
 ) -> Iterator[Record]:
     """Yield the records that `where` may hold, and note in `covered` what there are records of."""
+    keys: set[str] = set()
     for record in records:
-        flags = flags_of(bytes(record.environment))["xla_flags"]
-        covered.add((record.machine, record.commit, record.workload, record.env, flags))
-        if where.may_hold(record):
+        if record.key not in keys:
+            keys.add(record.key)
+            flags = flags_of(bytes(record.environment))["xla_flags"]
+            covered.add((record.machine, record.commit, record.workload, record.env, flags))
+        if not where or where.may_hold(record):
             yield record
 
 
