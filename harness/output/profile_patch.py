@@ -29,7 +29,7 @@ REASONS = {
     "has-a-dtype": "{detail} has a dtype already",
     "made-elsewhere": "what is passed is made elsewhere: {detail}",
     "no-import": "the file imports nothing, so {detail} cannot be added",
-    "no-kind": "a change that has to be made by hand ({detail} in docs/remedies.md)",
+    "no-kind": "a change to make by hand",
     "no-place": "the place is not found{of}",
     "not-observable": "two runs as it is agree on no output, file or result to compare with",
     "options": "what jit is given, {detail}, is made in the function around it",
@@ -67,7 +67,7 @@ def answer(proof: Patches) -> str:
     saved = seconds_text(sum(one.saved_s for one in proof.proven))
     part = f"{len(proof.proven)} of {counted(every, 'remedy')}"
     of = seconds_text(proof.building_s)
-    return f"Patched: {part}, which saves {saved} of {of} of building (measured), results equal."
+    return f"Patched: {part}. It saves {saved} of {of} (measured), results equal."
 
 
 def proven_line(one: Proven) -> str:

@@ -108,7 +108,7 @@ def _proposal(finding: Finding, program: CopiedProgram) -> Proposal:
         write = arguments.iterated_by_numpy if iterates else arguments.sized_by_numpy
         edits = write(source, sites[str(source.path)])
     else:
-        raise Refused("no-kind", remedy)
+        raise Refused("no-kind")
     proposal = Proposal(finding, source, tuple(edits), frozenset(names))
     if proposal.text == source.text:
         raise Refused("no-place", function.name)
@@ -203,7 +203,7 @@ def prove(
     program: CopiedProgram,
     proposed: Sequence[Proposal],
     scratch: Path,
-    progress: Callable[[Proposal | None], None],
+    progress: Callable[[Sequence[Proposal]], None],
 ) -> Patches:
     """Run copies of the program, as it is and with each change, and return what holds.
 
@@ -211,7 +211,7 @@ def prove(
         program: What runs.
         proposed: Changes to try.
         scratch: An empty folder for the copies.
-        progress: Is called before each run; with None before those of the program as it is.
+        progress: Is called before each run with the changes that it has.
 
     Raises:
         UsageError: if the program fails as it is, or is too large to copy.
@@ -219,7 +219,7 @@ def prove(
     program.check_size()
     usual = []
     for number in (1, 2):
-        progress(None)
+        progress(())
         usual.append(copies.run(program, {}, scratch / f"as-it-is-{number}"))
     if failed := next((one.failed for one in usual if one.failed), ""):
         raise UsageError(f"The program fails as it is: {failed}")
@@ -229,7 +229,7 @@ def prove(
         if wanted.is_empty:
             proof.left.append(NotPatched(proposal.finding, "not-observable"))
             continue
-        progress(proposal)
+        progress((proposal,))
         changed = {proposal.source.path: proposal.text}
         seen = copies.run(program, changed, scratch / f"changed-{number}")
         try:
@@ -247,7 +247,7 @@ def _together(
     usual: Sequence[Observed],
     wanted: copies.Agreed,
     scratch: Path,
-    progress: Callable[[Proposal | None], None],
+    progress: Callable[[Sequence[Proposal]], None],
 ) -> None:
     """Put all proven changes together, and leave out those that do not go with slower ones."""
     texts: dict[Path, tuple[ProgramFile, list[Edit]]] = {}
@@ -263,7 +263,7 @@ def _together(
         texts[source.path] = (source, [*before, *one.proposal.edits])
     changed = {path: source.edited(edits) for path, (source, edits) in texts.items()}
     if len(proof.proven) > 1:
-        progress(proof.proven[0].proposal)
+        progress([one.proposal for one in proof.proven])
         seen = copies.run(program, changed, scratch / "together")
         try:
             _check(seen, wanted, usual, [one.proposal for one in proof.proven])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -85,9 +86,6 @@ def _ask(times: int, root: Path, yes: bool) -> None:
         raise Exit(ExitCode.NOTHING)
 
 
-def _progress(proposal: Proposal | None) -> None:
-    say(
-        "runs as it is"
-        if proposal is None
-        else f"runs with {words.about(proposal.finding)} changed"
-    )
+def _progress(changed: Sequence[Proposal]) -> None:
+    names = ", ".join(words.about(one.finding) for one in changed)
+    say(f"runs with {names} changed" if names else "runs as it is")
