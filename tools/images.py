@@ -87,18 +87,6 @@ def verdicts(file: Path, scratch: Path) -> None:
     drawn_power(ROOT / "docs/verdicts.csv", file)
 
 
-def _profiled(scratch: Path) -> Path:
-    folder = scratch / "slow-start"
-    harness("profile", "-o", folder, "--", "python", PROGRAM)
-    return folder
-
-
-def timeline(file: Path, scratch: Path) -> None:
-    """Profile a small program, and draw its timeline."""
-    harness("profile", "report", _profiled(scratch), "--figures", scratch)
-    (scratch / "timeline.svg").replace(file)
-
-
 @contextmanager
 def _browser(scratch: Path, window: tuple[int, int] = WINDOW) -> Iterator[Any]:
     browser = start_browser(scratch / "browser")
@@ -145,8 +133,9 @@ def screenshot(top: str, **how: Any) -> Maker:
 
 
 def profile(file: Path, scratch: Path) -> None:
-    """Show the causes in the report of a profile."""
-    folder = _profiled(scratch)
+    """Profile a small program, and show the causes in its report."""
+    folder = scratch / "slow-start"
+    harness("profile", "-o", folder, "--", "python", PROGRAM)
     harness("profile", "report", folder, "-o", scratch / "profile.html")
     _photographed(scratch / "profile.html", file, scratch, "Causes")
 
@@ -194,7 +183,6 @@ PICTURES: dict[str, Maker] = {
         "baselines", "-r", EXAMPLES, "-s", "Softmax|NBody|NaiveAttention"
     ),
     "docs/verdicts.svg": verdicts,
-    "docs/profile-timeline.svg": timeline,
     "docs/images/report.png": screenshot("Benchmarks of"),
     "docs/images/report-case.png": screenshot(
         "What changed", view="?one_case=stencil.Heat+size%3D64%2C+form%3Droll&stage=compile"

@@ -58,12 +58,12 @@ def expected_text(expected: Expected) -> str:
     """Return how much there is to measure, and how long that will take, in a sentence."""
     records = counted(expected.records, "record")
     if not expected.known:
-        return f"{records} to measure, none like them on this machine yet: the first tell how long."
+        return f"{records} to measure. No estimate yet: the first measurements will give one."
     least = "at least" if expected.is_least else "about"
     seconds = seconds_text(expected.seconds)
     if expected.known < expected.records:
         new = expected.records - expected.known
-        return f"{records} to measure: {least} {seconds}, if the {new} new ones take as others do."
+        return f"{records} to measure: {least} {seconds} ({new} estimated from similar cases)."
     return f"{records} to measure: {least} {seconds}, as long as the last time on this machine."
 
 

@@ -24,7 +24,7 @@ import psutil
 
 from harness.engine import containment
 from harness.errors import UsageError
-from harness.records.units import counted
+from harness.records.units import counted, seconds_text
 from harness.watch.temporary import remove_left_over
 
 with contextlib.suppress(ImportError):  # Windows has none, and only reads
@@ -69,13 +69,16 @@ def waits() -> bool:
 
 @contextlib.contextmanager
 def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[None]:
-    """Hold this machine against all others who measure on it; `say` is told for whom it waits.
+    """Hold this machine against all others who measure on it.
+
+    `say` is called with for whom it waits, and at the end with how long it waited.
 
     Raises:
         UsageError: others measure, and it is not to wait; or the folder cannot be used.
         HarnessError: this system is none to measure on.
     """
-    told: set[str] = set()
+    seen: set[str] = set()
+    began_s = time.monotonic()
 
     def check(holder: str) -> None:
         if not (waits() if wait is None else wait):
@@ -83,12 +86,14 @@ def measuring(say: Callable[[str], None], wait: bool | None = None) -> Iterator[
                 f"{holder} measures on this machine, and two at once would disturb each other. "
                 f"Try again when it is done; without --no-wait or {WAIT_VARIABLE}=0, sweeps wait."
             )
-        if holder not in told:
-            told.add(holder)
-            say(f"waits: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends")
+        if holder not in seen:
+            seen.add(holder)
+            say(f"waiting: {holder} measures on this machine; {WAIT_VARIABLE}=0 ends instead")
 
     tidy(say)
     with alone([processor()], check):
+        if seen:
+            say(f"waited {seconds_text(time.monotonic() - began_s)} for others who measured")
         tidy(say)
         yield
 

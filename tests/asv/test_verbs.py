@@ -66,7 +66,7 @@ def test_who_waits_for_another_measurement_says_so_on_the_terminal(project, fres
         assert "measures on this machine" in line
         waiting = project.start("run", "-E", "existing", "--set-commit-hash", "HEAD", "--quick")
         shown = b""
-        while b"harness: waits: " not in shown:  # asv ends a line when it begins the next
+        while b"harness: waiting: " not in shown:  # asv ends a line when it begins the next
             part = os.read(waiting.stdout.fileno(), 4096)
             assert part, shown
             shown += part

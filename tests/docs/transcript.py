@@ -85,6 +85,7 @@ def with_verdict(readme: str) -> str:
     at = next(number for number, line in enumerate(lines) if line.startswith("workload"))
     header, *rows = lines[at:]
     width = header.index("reason")
+    rows = list(itertools.takewhile(lambda row: row[width:].strip(), rows))
     kept = "".join(line[:width].rstrip() + "\n" for line in (header, *rows[:6]))
     start = readme.index("```text\n") + len("```text\n")
     return readme[:start] + kept + readme[readme.index("```", start) :]
@@ -99,6 +100,8 @@ def main(write: bool) -> int:
             f"{step.seconds:6.1f} s  {step.block.where}  {step.commands[-1].text.splitlines()[0]}"
         )
     print(f"{sum(step.seconds for step in steps):6.1f} s  in all")
+    if write and any("Machine busy: " in step.said for step in steps):
+        sys.exit("Not written: other processes were busy meanwhile. Try again when they are not.")
     if write:
         (ROOT / PAGE).write_text(written(steps), encoding="utf-8")
         readme = ROOT / "README.md"

@@ -67,9 +67,9 @@ def test_damaged_records_tell_nothing_and_stop_nothing(measured, tmp_path):
 @pytest.mark.parametrize(
     ("expected", "text"),
     [
-        (Expected(48, 0, 0), "48 records to measure, none like them on this machine yet: "),
+        (Expected(48, 0, 0), "48 records to measure. No estimate yet: "),
         (Expected(48, 48, 184), "48 records to measure: about 3 min 4 s, as long as the last time"),
-        (Expected(48, 40, 184), "about 3 min 4 s, if the 8 new ones take as others do."),
+        (Expected(48, 40, 184), "about 3 min 4 s (8 estimated from similar cases)."),
         (Expected(1, 1, 3, is_least=True), "1 record to measure: at least 3.0 s, as long as"),
         (Expected(4, 4, 20).times(3), "12 records to measure: about 60 s, as long as"),
     ],
