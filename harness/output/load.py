@@ -14,6 +14,6 @@ def before_text(load: float, cores: int) -> str:
 def meanwhile_text(others: float, cores: int) -> str:
     """Say what it means that others used so many cores during a sweep."""
     return (
-        f"Others used {others:.1f} of this machine's {cores} cores during the sweep: times are "
-        "longer and scatter more."
+        f"machine busy: other processes used {others:.1f} of {cores} cores during the sweep. "
+        "Times are longer and scatter more."
     )

@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT, Block, blocks
 
 PAGE = "docs/getting-started.md"
 
-_BUSY = ("harness: this machine is loaded: ", "harness: Others used ")
+_BUSY = ("harness: this machine is loaded: ", "harness: machine busy: ")
 
 
 @dataclass(frozen=True)
