@@ -20,7 +20,7 @@ from harness.declare.filters import Filters
 from harness.engine.child import Child
 from harness.errors import HarnessError
 from harness.frame.frame import INSTRUMENTS
-from harness.records import environment
+from harness.records import environment, files
 from harness.records.json_file import Count, Milliseconds
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
@@ -32,7 +32,7 @@ FIRST = 4
 hardly any p is small enough for a family of rows, and no interval narrow enough. What is proven is
 seen after one."""
 
-STATE = "live.json"
+STATE = f"live{files.OWN}"
 """The file of a comparison's folder that says how far it is."""
 
 

@@ -193,6 +193,7 @@ def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(proj
     assert "fast_math" not in only(a.rows, "load")["environment"]
     assert "--xla_cpu_enable_fast_math=true" in only(b.rows, "load")["environment"]
     (folder,) = project.glob("results/*/live/*-1")
+    assert not [*folder.rglob("*.json")], "asv would warn of each that it is none of its results"
     assert sorted(p.name for p in (folder / "round-1").iterdir()) == ["a", "b"]
     said = capsys.readouterr().err
     assert f"records: {folder.relative_to(project)}" in said
