@@ -24,7 +24,7 @@ from tests import forks
 from tests.docs import asv_scripts, session
 from tests.docs.pages import ROOT, blocks
 from tests.docs.transcript import PAGE
-from tests.report.pages import start_browser, wait_until
+from tests.report.pages import emulate, start_browser, wait_until
 
 WINDOW = (1200, 800)
 """Pixels; a screenshot is one window of it."""
@@ -111,11 +111,11 @@ def _photographed(
 ) -> None:
     """Take a picture of a view of a report, from the heading `top` downwards."""
     with _browser(scratch, window) as browser:
-        media: dict[str, Any] = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-        media["media"] = "print" if window == SHEET else ""
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        emulate(browser, prefers_color_scheme=scheme)
         browser.get(page.as_uri() + view)
         wait_until(browser, "document.documentElement.dataset.complete")
+        if window == SHEET:  # as a reader prints: what is on the screen
+            emulate(browser, "print")
         browser.execute_script(
             "[...document.querySelectorAll('h1, h2')]"
             ".find(heading => heading.offsetParent && heading.textContent.includes(arguments[0]))"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -174,12 +175,31 @@ def _print_notes(project: Project, wakes_backend: str) -> None:
 def _print_next(directory: Path, project: Project, beside: bool = False) -> None:
     """Print the next commands; asv finds a module that lies `beside` the benchmarks if told to."""
     go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
+    at = _prefix(project.folder)
     print("\nNext:")
-    quick = f"{go}harness run --effort quick{project.run_options}"
+    quick = f"{go}{at}harness run --effort quick{project.run_options}"
     print(f"  {printable(quick)}    # every workload once, and the table of stages")
-    asv = f"{'ASV_PYTHONPATH=$PWD ' * beside}asv run -E existing --set-commit-hash HEAD"
-    print(f"  asv machine --yes && {asv}    # 8 processes each")
-    print("  asv publish && asv preview    # graphs over commits")
+    path = "ASV_PYTHONPATH=$PWD " * beside
+    asv = printable(f"{path}{at}asv run -E existing --set-commit-hash HEAD")
+    print(f"  {printable(at)}asv machine --yes && {asv}    # 8 processes each")
+    print(f"  {printable(at)}asv publish && {printable(at)}asv preview    # graphs over commits")
     if project.has_commits:
         print("Commit the new files before asv run: it files results under HEAD.")
     sys.stdout.flush()
+
+
+def _prefix(folder: Path) -> str:
+    """Return what runs a program of this environment from a shell that does not have it on PATH.
+
+    `uv run` and `pixi run` change PATH for one command only; conda's activate and venv's stay.
+    """
+    scripts = Path(sys.executable).parent
+    if "PIXI_PROJECT_MANIFEST" in os.environ:
+        return "pixi run "
+    if "UV_RUN_RECURSION_DEPTH" in os.environ:
+        # One of `uv run --with` is gone for the next command: its scripts stay in uv's cache.
+        return "uv run " if scripts.is_relative_to(folder) else f"{shlex.quote(str(scripts))}/"
+    found = shutil.which("harness")
+    if found and Path(found).parent == scripts:
+        return ""
+    return f"{shlex.quote(str(scripts))}/"

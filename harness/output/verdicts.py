@@ -301,7 +301,7 @@ def reasons_of(comparison: Comparison, facts: bool = True) -> pd.DataFrame:
     return with_reasons(comparison.frame, comparison.judged, comparison.pairs.pairs, facts)
 
 
-def environment_lines(frame: pd.DataFrame) -> list[str]:
+def environment_lines(frame: pd.DataFrame, arms: str = "A to B") -> list[str]:
     """Return what else differs between the arms of a comparison in most rows, by machine."""
     several = frame["machine"].nunique() > 1
     lines = []
@@ -310,7 +310,7 @@ def environment_lines(frame: pd.DataFrame) -> list[str]:
         for text, count in texts.most_common(1):
             where = f" on {machine}" if several else ""
             some = f" in {count} of {len(own)} rows" if len(texts) > 1 else ""
-            lines.append(f"From A to B{where}{some}: {text}.")
+            lines.append(f"From {arms}{where}{some}: {text}.")
     return lines
 
 

@@ -104,8 +104,8 @@ class Measured:
             on = ["commit", "effort"]
             pairs, judged = judged_arms(before, after, rates, on=on)
             parts.append(with_reasons(table(pairs, judged), judged, pairs.pairs))
-            names = [f"{one['label'].strip()} ({one['env']})" for one in (old, new)]
-            differs = environment_lines(parts[-1])
+            names = [f"{one['label'].strip()} ({one['env']})" for one in (new, old)]
+            differs = environment_lines(parts[-1], "before to now")
             said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
         if not parts:
             return pd.DataFrame(columns=[*COLUMNS, *WORDS, "case", "one_case", "change"]), ()

@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import math
+import re
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,7 @@ def render(report: Report) -> str:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["code"] = _code
     template = environment.from_string(_read(templates, "page.html"))
     return template.render(
         report=report,
@@ -81,6 +83,11 @@ def render(report: Report) -> str:
         data=packed(_data(report)),
         scripts=[markupsafe.Markup(script) for script in scripts],
     )
+
+
+def _code(text: str) -> markupsafe.Markup:
+    """Return text with what stands between backticks as code; all of it escaped."""
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
 
 
 @functools.cache

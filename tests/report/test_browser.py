@@ -251,19 +251,35 @@ def test_dark_follows_the_system_and_the_button(page):
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
     emulate(page, prefers_color_scheme="dark")
     assert page.execute_script(colour) == "rgb(21, 24, 27)"
-    assert page.find_element("id", "theme").get_attribute("aria-pressed") == "true"
+    assert page.find_element("id", "theme").text == "Light theme"
     page.find_element("id", "theme").click()
     assert page.execute_script(colour) == "rgb(255, 255, 255)"
+    assert page.find_element("id", "theme").text == "Dark theme"
 
 
-@pytest.mark.nightly
-def test_a_narrow_window_does_not_scroll_sideways(either):
-    for width in (320, 768):
+def test_what_a_table_has_no_room_for_is_folded_under_its_row(either):
+    for width in (390, 1280):
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
         either.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         either.refresh()
         wait_until(either, COMPLETE)
         assert either.execute_script("return document.documentElement.scrollWidth") <= width
+        wide = (
+            "[...document.querySelectorAll('.scroll')]"
+            ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)"
+        )
+        assert either.execute_script(f"return {wide}") == []
+    table = "[data-table=verdicts], [data-table=causes]"
+    for turn in either.find_elements("css selector", f":is({table}) tbody .turn"):
+        row = turn.find_element("xpath", "ancestor::tr/following-sibling::tr[1]")
+        # Remedies are open from the start, reasons are not.
+        is_open = turn.get_attribute("aria-expanded") == "true"
+        assert is_open == row.is_displayed() == ("Profile of" in either.title)
+        either.execute_script("arguments[0].click()", turn)
+        assert row.is_displayed() != is_open
+        break
+    else:
+        pytest.fail("no row has more than fits")
 
 
 @pytest.mark.nightly

@@ -91,7 +91,7 @@ def test_a_clock_that_is_behind_hides_no_night_and_no_machine():
     report = together(measured("box", nights=3), measured("rig", nights=3, behind="400h"))
     notes = section(report, "verdicts").notes
     assert notes == tuple(
-        f"{name}: 2026-01-02 00000000 (existing-py3.11-jax0.10.2) against 2026-01-03 00000000 "
+        f"{name}: 2026-01-03 00000000 (existing-py3.11-jax0.10.2) against 2026-01-02 00000000 "
         "(existing-py3.11-jax0.10.2)."
         for name in ("box", "rig")
     )
@@ -102,7 +102,7 @@ def test_commits_of_a_night_with_a_wrong_clock_keep_their_order():
     late = measured("box", nights=3)
     late.loc[late["night"] == "2026-01-03", "started_at"] -= pd.Timedelta("100h")
     report = together(late)
-    assert section(report, "verdicts").notes[0].startswith("box: 2026-01-02 00000000")
+    assert section(report, "verdicts").notes[0].startswith("box: 2026-01-03 00000000")
     assert table(report, "origins").data["label"].tolist()[0][:10] == "2026-01-03"
     assert set(table(report, "cases").data["commit"]) == {"00000000"}
 

@@ -52,7 +52,7 @@ def test_what_is_written_is_told_with_three_next_commands(measured):
     lines = measured.said.splitlines()
     assert {line.split()[1] for line in lines if line.startswith("wrote")} == WRITTEN
     commands = lines[lines.index("Next:") + 1 :][:3]
-    assert [line.split()[0] for line in commands] == ["harness", "asv", "asv"]
+    assert [Path(line.split()[0]).name for line in commands] == ["harness", "asv", "asv"]
     assert "mypackage.models:predict traces; sweep: size = 64, 256." in lines
 
 
@@ -421,3 +421,25 @@ def test_a_read_only_folder_is_refused(tmp_path):
     said = package.init(code=2)
     package.folder.chmod(0o755)
     assert "is read-only for you. Nothing has been written." in said
+
+
+@pytest.mark.parametrize(
+    ("variable", "inside", "prefix"),
+    [
+        ("PIXI_PROJECT_MANIFEST", False, "pixi run "),
+        ("UV_RUN_RECURSION_DEPTH", True, "uv run "),
+        ("UV_RUN_RECURSION_DEPTH", False, "SCRIPTS/"),
+        ("PATH", False, "SCRIPTS/"),
+    ],
+)
+def test_the_next_command_works_from_a_shell_without_the_environment(
+    monkeypatch, tmp_path, variable, inside, prefix
+):
+    from harness.cli.init import _prefix
+
+    for name in ("PIXI_PROJECT_MANIFEST", "UV_RUN_RECURSION_DEPTH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    scripts = Path(sys.executable).parent
+    folder = scripts.parent if inside else tmp_path
+    assert _prefix(folder) == prefix.replace("SCRIPTS", str(scripts))

@@ -12,6 +12,7 @@
   const json = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   const data = await new Response(json).json();
   const MOST = 20;
+  const LONG = 40; // characters
   const NUMBERS = new Set(["count", "seconds", "bytes", "number", "ratio", "share"]);
   const form = document.getElementById("filters");
   const element = (name, attributes = {}, text) => {
@@ -107,9 +108,15 @@
     return WORDS[kind] ? WORDS[kind](value) : String(value);
   };
 
-  // Names break behind these signs, where they must.
+  // Names break behind these signs, where they must; between backticks is code.
   const breakable = (text) => text.split(/(?<=[._/(])/).flatMap((part, place) => (
     place ? [document.createElement("wbr"), part] : [part]));
+  const prose = (text) => text.split(/`([^`]+)`/).flatMap((part, place) => {
+    if (place % 2 === 0) return breakable(part);
+    const code = element("code");
+    code.append(...breakable(part));
+    return [code];
+  });
 
   // A table that can be read aloud and sorted with the keyboard.
   const collator = new Intl.Collator(undefined, { numeric: true });
@@ -121,13 +128,39 @@
     return [...rows].sort((a, b) => missing(a) - missing(b)
       || (missing(a) ? 0 : (descending ? -1 : 1) * compare(a[column.name], b[column.name])));
   };
-  const drawTable = (place, caption, columns, rows, state) => {
+  // Beneath its row stands what there is no room for: first what is long, then the last columns.
+  const drawTable = (place, caption, every, rows, state) => {
+    const long = new Set(every.filter((column, number) => number && column.name !== "case" && !isNumber(column)
+      && rows.some((row) => cellText(row[column.name], column.kind).length > LONG)));
+    let columns = every;
+    const fits = () => place.firstChild.scrollWidth <= place.firstChild.clientWidth;
+    const put = () => placeTable(place, caption, columns, every, rows, state);
+    put();
+    if (fits()) return;
+    columns = every.filter((column) => !long.has(column));
+    put();
+    if (fits()) return;
+    const room = place.firstChild.clientWidth;
+    const widths = [...place.querySelectorAll("thead > tr > *")].map((cell) => cell.offsetWidth);
+    let left = room - (widths[columns.length] ?? 60);
+    const most = columns.findIndex((_, number) => (left -= widths[number]) < 0);
+    columns = columns.slice(0, Math.max(2, most));
+    put();
+    while (!fits() && columns.length > 2) {
+      columns = columns.slice(0, -1);
+      put();
+    }
+  };
+  const placeTable = (place, caption, columns, every, rows, state) => {
+    const folded = every.filter((column) => !columns.includes(column));
     const redraw = (focus) => {
-      drawTable(place, caption, columns, rows, state);
-      place.querySelector(focus).focus();
+      drawTable(place, caption, every, rows, state);
+      place.querySelector(focus)?.focus();
     };
-    const ordered = sorted(rows, columns.find(({ name }) => name === state.by), state.descending);
+    const ordered = sorted(rows, every.find(({ name }) => name === state.by), state.descending);
     const shown = state.all ? ordered : ordered.slice(0, MOST);
+    // What is to be done is read without a click.
+    state.open ??= every.some(({ name }) => name === "remedy");
     const table = element("table");
     const title = table.createCaption();
     title.id = `${state.id}-caption`;
@@ -146,6 +179,20 @@
       cell.append(button);
       head.append(cell);
     }
+    const folds = [];
+    const turner = (label, own) => {
+      const turn = element("button", { type: "button", class: "turn", "aria-label": label });
+      const say = () => turn.setAttribute("aria-expanded", String(!own.some((line) => line.hidden)));
+      turn.addEventListener("click", () => {
+        const hide = own.every((line) => !line.hidden);
+        for (const line of own) line.hidden = hide;
+        if (own === folds) state.open = !hide;
+        for (const one of table.querySelectorAll(".turn")) one.dispatchEvent(new Event("turned"));
+      });
+      turn.addEventListener("turned", say);
+      return turn;
+    };
+    if (folded.length) head.insertCell().append(turner(`Show ${folded.map((c) => c.label).join(", ")}`, folds));
     const body = table.createTBody();
     for (const row of shown) {
       const line = body.insertRow();
@@ -158,14 +205,34 @@
           link.append(...breakable(text));
           cell.append(link);
         } else if (isNumber(column)) cell.textContent = text;
-        else cell.append(...breakable(text));
+        else cell.append(...prose(text));
         if (isNumber(column)) cell.className = "number";
         else {
           cell.dir = "auto";
-          if (text.length > 40) cell.className = "wide";
+          if (text.length > LONG && column.name !== "case") cell.className = "wide";
         }
       });
+      if (!folded.length) continue;
+      const more = body.insertRow();
+      more.className = "fold";
+      more.hidden = !state.open;
+      folds.push(more);
+      const list = element("dl");
+      for (const column of folded) {
+        const text = cellText(row[column.name], column.kind);
+        if (!text || text === "–") continue;
+        const value = element("dd", { dir: "auto" });
+        value.append(...prose(text));
+        const entry = element("div", text.length > LONG ? { class: "long" } : {});
+        entry.append(element("dt", {}, column.label), value);
+        list.append(entry);
+      }
+      const cell = more.insertCell();
+      cell.colSpan = columns.length + 1;
+      cell.append(list);
+      line.insertCell().append(turner("Show more of this row", [more]));
     }
+    for (const turn of table.querySelectorAll(".turn")) turn.dispatchEvent(new Event("turned"));
     const scroll = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-labelledby": title.id });
     scroll.append(table);
     place.replaceChildren(scroll);
@@ -290,8 +357,8 @@
       const rows = datasets[main.name];
       // What was written of all of it does not hold of a part.
       const fit = matching(main, filters()).length;
-      summary.textContent = fit === main.length ? figure.summary
-        : `Of ${main.length} rows ${fit} fit the filters.`;
+      summary.replaceChildren(...prose(fit === main.length ? figure.summary
+        : `Of ${main.length} rows ${fit} fit the filters.`));
       if (drawn && rows.length && width === wide && width >= 500) {
         // Only its rows are others: Vega keeps what it has compiled.
         for (const [name, values] of Object.entries(datasets)) drawn.view.data(name, values);
@@ -312,7 +379,7 @@
       };
       const config = {
         ...data.config,
-        legend: { ...data.config.legend, columns: width < 500 ? 2 : 8 },
+        legend: { ...data.config.legend, columns: Math.max(2, Math.floor(width / 190)) },
         axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.6) },
       };
       if (width < 500) broken(spec, rows);
@@ -518,13 +585,13 @@
   const button = document.getElementById("theme");
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   function dark() { return root.dataset.theme ? root.dataset.theme === "dark" : system.matches; }
-  const say = () => button.setAttribute("aria-pressed", String(dark()));
+  const say = () => { button.textContent = dark() ? "Light theme" : "Dark theme"; };
   button.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; say(); });
   system.addEventListener("change", say);
   say();
   let broad = window.innerWidth;
   window.addEventListener("resize", () => {
-    if (window.innerWidth === broad) return;
+    if (window.innerWidth === broad || window.matchMedia("print").matches) return;
     broad = window.innerWidth;
     clearTimeout(waiting);
     waiting = setTimeout(refresh, 200);
