@@ -36,11 +36,12 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     """
     frame = ordered(reasons_of(comparison, facts=False))
     answer = sentence(comparison).replace("`", "")  # bold stands for it
-    above = [f"**{escaped(answer)}.**", escaped(summary.summary_text(frame))]
-    above += [escaped(summary.heading(comparison))]
+    unlike = frame["reason"][frame["problem"].isin(["machines", "one name"])]
+    warnings = [*dict.fromkeys(unlike), *summary.warning_lines(comparison)]
+    above = [f"**{escaped(answer)}.**", *(f"> **Warning:** {escaped(line)}" for line in warnings)]
+    above += [escaped(summary.summary_text(frame)), escaped(summary.heading(comparison))]
     above += [escaped(line) for line in environment_lines(comparison.frame)]
     above += [escaped(line) for line in summary.left_out_lines(comparison)]
-    above += [escaped(line) for line in summary.warning_lines(comparison)]
     above += [f"**{escaped(line)}**" for line in summary.stage_lines(frame)]
     other = list(programs.changed_lines(by_case(comparison.pairs)))
     for first, *rest in filter(None, (other, inside)):

@@ -253,3 +253,12 @@ def test_the_project_says_what_counts(compare, tmp_path, monkeypatch, text, code
     (tmp_path / "pyproject.toml").write_text(text)
     found, out, err = compare(*BOTH, tree(tmp_path / "t", factor=1.2), "--stage", "compile")
     assert (found, said in " ".join(f"{out} {err}".split())) == (code, True)
+
+
+def test_markdown_warns_of_unlike_machines_before_any_number(compare, tmp_path):
+    add(tmp_path, commit=COMMIT, machine="box")
+    add(tmp_path, commit=OTHER, machine="rig")
+    text = compare("machine=box", "machine=rig", "-r", tmp_path, "--format", "markdown")[1]
+    second = text.split("\n\n")[1]
+    assert second.startswith("> **Warning:** ")
+    assert "box → rig" in second
