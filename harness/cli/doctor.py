@@ -143,7 +143,7 @@ def _loop(turns: int) -> int:
 def _project(results: Path) -> Iterator[Look]:
     name = machine_name()
     known = stored(results, name, "default")
-    advice = "`harness aa --power` tells how often verdicts are wrong here."
+    advice = "`harness aa --power` measures how often verdicts are wrong here."
     found = f"measured for {name}" if known else f"not measured for {name}"
     yield "error rates", found, "" if known else advice
     if top_of(Path.cwd()) is None:
