@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import harness
+from harness.cache import ledger
 from harness.errors import ProfileError, UsageError
 from harness.profiles.figures import Defect, damage
 from harness.profiles.recorded import read_file, read_folder
@@ -324,6 +325,28 @@ def test_the_order_of_processes_is_that_in_which_they_began(tmp_path):
 # --- of an earlier release ------------------------------------------------------------------------
 
 DATA = Path(__file__).parent / "data"
+
+
+@pytest.mark.parametrize("schema", [1, 2])
+def test_every_request_in_a_ledger_of_before_is_read_in_nanoseconds(schema, tmp_path):
+    earlier = [json.loads(line) for line in (DATA / "ledger.jsonl").read_bytes().splitlines()]
+    lines = [json.dumps({**one, "schema": schema}).encode() for one in earlier]
+    lines = [sealed(line) if schema == 2 else line for line in lines]
+    path = tmp_path / "old.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n" + lines[0][:-9])
+    book = ledger.read(path)
+    assert (len(book.events), book.broken_lines) == (len(earlier), 1)
+    for before, request in zip(earlier, book.events, strict=True):
+        for name in ("pid", "host", "module", "outcome", "key", "reason", "directory", "at_s"):
+            assert getattr(request, name) == before.get(name, ""), name
+        for name in ("request", "compile", "load", "write", "key"):
+            seconds = before.get(f"{name}_s") or 0.0
+            assert getattr(request, f"{name}_ns") == round(1e9 * seconds)
+        names = [component["name"] for component in before.get("components", ())]
+        assert [component.name for component in request.components] == names
+    new = tmp_path / "new.jsonl"
+    new.write_bytes(b"".join(map(encoded, book.events)))
+    assert ledger.read(new).events == book.events
 
 
 def test_every_line_of_an_earlier_release_is_read_and_written_alike(tmp_path):
