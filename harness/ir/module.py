@@ -1,14 +1,11 @@
 """Compile one module that stands in a file: StableHLO, HLO, or a folder that can be reproduced.
 
-    python -m harness.ir.module FILE TARGET
-
-prints the :class:`harness.ir.build.BuiltTexts` of its compile.
+A process of its own compiles it, :mod:`harness.ir.module_child`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -25,8 +22,6 @@ MODULE, SCRIPT, DESCRIPTION = "module.mlir", "compile.py", "target.pbtxt"
 """The files of a folder from which a compile can be reproduced."""
 
 TIMEOUT_S = 3600.0
-
-_SEVERAL = re.compile(r"\b(?:mhlo\.)?num_(?:partitions|replicas) ?= ?([2-9]|\d\d+)\b")
 
 
 def file_of(name: str) -> Path | None:
@@ -48,7 +43,7 @@ def built(file: Path, target_name: str) -> BuiltTexts:
     if lacking := target.lacking():
         raise TargetLacking(f"Target {target.name!r}: {lacking}. Name another with --target.")
     there = {**os.environ, "JAX_ENABLE_COMPILATION_CACHE": "0", **environment(target)}
-    command = [sys.executable, "-m", __name__, str(file), target_name]
+    command = [sys.executable, "-m", "harness.ir.module_child", str(file), target_name]
     try:
         done = subprocess.run(
             command, capture_output=True, env=there, timeout=TIMEOUT_S, check=False
@@ -92,32 +87,3 @@ def write(folder: Path, text: str, script: str, target: Target) -> None:
 def environment(target: Target) -> Mapping[str, str]:
     """Return the variables of a process that compiles for a target."""
     return {"JAX_PLATFORMS": target.platforms, **target.environment}
-
-
-def _compiled(file: Path, target: Target) -> BuiltTexts:
-    import jax
-
-    from harness.program.compiler.inside import inside
-    from harness.program.compiler.recording import recorded
-    from harness.program.kernels import written
-    from harness.targets import topologies
-    from harness.watch.jax_names import compile_module
-
-    text = file.read_text(encoding="utf-8")
-    if _SEVERAL.search(text[:10_000]):
-        raise ValueError("it is a module of several devices; expected one of a single device")
-    device = jax.devices()[0]
-    if target.description:
-        device = topologies.describe(target.name, target.description).device
-    compile_module("module @first { func.func @main() { return } }", device)()
-    step = compile_module(text, device)
-    made = []
-    events = recorded(lambda: made.append(step()))
-    whole = "".join(one.to_string() for one in made[0].hlo_modules())
-    return BuiltTexts(
-        "", inside=inside(events, whole), events=events, written=[*written(whole, ())]
-    )
-
-
-if __name__ == "__main__":
-    print(msgspec.json.encode(_compiled(Path(sys.argv[1]), targets.find(sys.argv[2]))).decode())

@@ -12,6 +12,7 @@ from harness.program.compiler.places import Place
 from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text, share_text, size_text
 from harness.targets.target import Target
+from harness.watch.jax_names import COMPILE_SCRIPT
 
 _CAUSES = {
     "constants": "{size} of constants are part of the program",
@@ -78,43 +79,13 @@ _DEVICES = {
     "tpu": 'get_topology_desc(platform="tpu", topology_name="{description}").devices[0]',
 }
 
-_SCRIPT = '''"""Compile one module and print the seconds: {label}.
-
-Written with {versions}.
-"""
-
-import os
-
-os.environ.update({environment})
-
-import time
-from pathlib import Path
-
-import jax
-from jax._src import compiler
-from jax._src.interpreters import mlir
-from jax._src.lib import xla_client
-from jax._src.lib.mlir import ir
-from jax.experimental.topologies import get_topology_desc
-
-HERE = Path(__file__)
-device = {device}
-with mlir.make_ir_context(), ir.Location.unknown():
-    module = ir.Module.parse(HERE.with_name("module.mlir").read_text())
-options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-devices = xla_client.DeviceList((device,))
-begin = time.perf_counter()
-compiler.backend_compile_and_load(device.client, module, devices, options, [])
-print(f"{{time.perf_counter() - begin:.3f}} s to compile with jax {{jax.__version__}}")
-'''
-
 
 def script(
     label: str, target: Target, variables: Mapping[str, str], versions: Mapping[str, str]
 ) -> str:
     """Return the program that compiles the module beside it, with JAX alone."""
     kind = target.family if target.description else ""
-    return _SCRIPT.format(
+    return COMPILE_SCRIPT.format(
         label=label.replace('"', "'"),
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
         environment=dict(variables),

@@ -476,6 +476,38 @@ def file_cache() -> Any:
     return module("lru_cache")
 
 
+COMPILE_SCRIPT = '''"""Compile one module and print the seconds: {label}.
+
+Written with {versions}.
+"""
+
+import os
+
+os.environ.update({environment})
+
+import time
+from pathlib import Path
+
+import jax
+from jax._src import compiler
+from jax._src.interpreters import mlir
+from jax._src.lib import xla_client
+from jax._src.lib.mlir import ir
+from jax.experimental.topologies import get_topology_desc
+
+HERE = Path(__file__)
+device = {device}
+with mlir.make_ir_context(), ir.Location.unknown():
+    module = ir.Module.parse(HERE.with_name("module.mlir").read_text())
+options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+devices = xla_client.DeviceList((device,))
+begin = time.perf_counter()
+compiler.backend_compile_and_load(device.client, module, devices, options, [])
+print(f"{{time.perf_counter() - begin:.3f}} s to compile with jax {{jax.__version__}}")
+'''
+"""A program that compiles the module beside it, with JAX alone."""
+
+
 def compile_module(text: str, device: Any) -> Callable[[], Any]:
     """Return what compiles the text of a StableHLO or HLO module for one device, as JAX does."""
     client, mlir, compiler = (

@@ -10,8 +10,8 @@ import pytest
 from harness import Workload, spec
 from harness.engine import machine_load, state
 from harness.engine.outcome import warn
-from harness.frame import tables
 from harness.frame.load import frame_of
+from harness.output import tables
 from tests.sweeps import sweep
 
 

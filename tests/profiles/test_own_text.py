@@ -51,6 +51,7 @@ ALLOWED = {
         "watch/call_sites.py: kernel_of",
         "watch/call_sites.py: origin_of",
         "watch/compile_traces.py: CompileTraces._read",  # `module:function`
+        "watch/jax_names.py: compile_module",  # XLA's
         "watch/jax_names.py: points",
         "watch/ledger.py: open_until_exit",
         "watch/log_file.py: LogFile.open",

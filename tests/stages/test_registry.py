@@ -33,13 +33,6 @@ def test_the_page_says_from_which_effect_on_a_stage_has_changed():
     }
 
 
-def test_the_page_says_by_how_much_each_stage_is_slowed_down():
-    said = re.search(r"at effort `default`: (.*?)at `thorough`: (.*?)\.\n", METHOD, re.DOTALL)
-    for effort, text in zip(("default", "thorough"), said.groups(), strict=True):
-        own = {name: stage.power.get(effort) for name, stage in STAGES.items()}
-        assert by_stage(text) == {name: share for name, share in own.items() if share}
-
-
 @pytest.mark.parametrize("field", WHOLE)
 def test_a_stage_that_lacks_something_fails_where_it_is_made_and_says_what(field):
     with pytest.raises(TypeError, match=field):

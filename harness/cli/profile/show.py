@@ -6,6 +6,7 @@ import enum
 from collections.abc import Iterator
 
 import pandas as pd
+from rich.text import Text
 
 from harness.cli import options
 from harness.cli.options import Option
@@ -75,7 +76,8 @@ def show(
     if table is None:
         terminal = console if output.path is None else None
         lines = answer(profile, terminal, every=every, mute=muted(mute))
-        output.page([*lines, *inside_lines(profile)])
+        # It fits the screen as it is; its commands are whole, to be copied.
+        output.page([Text(line) for line in (*lines, *inside_lines(profile))])
         return
     made = frame(profile, table)
     document = {"schema": 1, "table": str(table), "rows": made.to_dict("records")}

@@ -63,8 +63,8 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
     options = ["-s", "Scale", "--case", "size=8", "--effort", "1x1", "--effect", "compile=9"]
     done = aa(tmp_path, *options)
     assert done.exit_code == 0, done.output
-    assert " rows of identical arms are called different, " in done.output
-    assert "1 pair of identical arms" in done.output
+    assert " rows of the same code are called different, " in done.output
+    assert "1 pair of the same code" in done.output
     assert "+900%" in done.output
     (file,) = (tmp_path / "box" / "aa").glob("*.json5")
     rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)

@@ -37,7 +37,8 @@ def test_the_table_says_what_changed_and_where(tree, monkeypatch):
     assert "environment: the program is the same" in text
     monkeypatch.setattr("harness.cli.output.console.width", 60)
     narrow = run(tree).stdout
-    for said in ("family.Work size=8 · compile", "slower 1.3×", "points 6 | 6", HOSTILE):
+    assert all(len(line) <= 60 for line in narrow.splitlines())
+    for said in ("slower", "compile", "1.3×"):
         assert said in narrow
 
 
