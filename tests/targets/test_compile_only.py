@@ -277,7 +277,9 @@ def test_without_a_toolkit_the_targets_say_no_and_what_to_install_and_with_the_w
     done = in_hiding(*tried)
     [row] = json.loads(done.stdout)
     assert (done.returncode, row["here"]) == ((0, "yes") if wheel else (4, "no"))
-    assert wheel or "pip install nvidia-cuda-nvcc, which the extra 'targets' brings" in row["what"]
+    assert (
+        wheel or "pip install nvidia-cuda-nvcc, which the extra 'targets' brings" in row["missing"]
+    )
 
 
 KERNEL = """

@@ -47,6 +47,7 @@ def test_what_differs_from_the_committed_results_or_the_release_before_is_named(
     assert of_new == [line.replace(newest, "99.0", 1) for line in lines]
 
 
+@pytest.mark.filterwarnings("ignore:os.fork")  # the forks use no JAX
 def test_an_experiment_that_raises_or_ends_its_process_has_that_for_its_result():
     assert forked(lambda: 1 / 0) == "ZeroDivisionError: division by zero"
     assert forked(lambda: os._exit(3)) == "the process ended"
