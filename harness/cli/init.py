@@ -199,7 +199,9 @@ def _prefix(folder: Path) -> str:
     if "UV_RUN_RECURSION_DEPTH" in os.environ:
         # One of `uv run --with` is gone for the next command: its scripts stay in uv's cache.
         return "uv run " if scripts.is_relative_to(folder) else f"{shlex.quote(str(scripts))}/"
-    found = shutil.which("harness")
-    if found and Path(found).parent == scripts:
+    command = shutil.which("harness")
+    # A link to this environment's, or a launcher that begins with this Python.
+    if command and Path(command).resolve().parent == scripts:
         return ""
-    return f"{shlex.quote(str(scripts))}/"
+    launcher = Path(command).read_bytes()[:500] if command else b""
+    return "" if os.fsencode(sys.executable) in launcher else f"{shlex.quote(str(scripts))}/"
