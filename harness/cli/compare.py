@@ -155,9 +155,10 @@ def compare(
         output.show(page, ordered(reasons_of(comparison)), whole)
     code = exit_code_of(comparison.frame)
     if code is ExitCode.NOTHING:
-        say(
-            "nothing is comparable: the reasons stand in the rows (`--all`), or no row has samples."
-        )
+        texts = reasons_of(comparison)["reason"]
+        reasons = list(dict.fromkeys(text.splitlines()[0].rstrip(".") for text in texts if text))
+        more = f" {len(reasons) - 1} more: `--all`." * (len(reasons) > 1)
+        say(f"nothing is comparable: {reasons[0] if reasons else 'no row has samples'}.{more}")
     raise Exit(code)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
+from harness.declare.location import asv_path
 from harness.errors import UsageError
 from harness.records.installation import NAME, elsewhere
 from harness.records.printable import printable
@@ -179,7 +180,8 @@ def _print_next(directory: Path, project: Project, beside: bool = False) -> None
     print("\nNext:")
     quick = f"{go}{at}harness run --effort quick{project.run_options}"
     print(f"  {printable(quick)}    # every workload once, and the table of stages")
-    path = "ASV_PYTHONPATH=$PWD " * beside
+    others = ":$ASV_PYTHONPATH" * bool(asv_path())
+    path = f"ASV_PYTHONPATH=$PWD{others} " * beside
     asv = printable(f"{path}{at}asv run -E existing --set-commit-hash HEAD")
     print(f"  {printable(at)}asv machine --yes && {asv}    # 8 processes each")
     print(f"  {printable(at)}asv publish && {printable(at)}asv preview    # graphs over commits")

@@ -238,6 +238,11 @@ def remedy_text(remedy: Remedy | None, program: str = "PROGRAM") -> str:
             f"It is {remedy.library} that runs it: JAX's persistent cache keeps it for the next "
             f"run {_STORE}."
         )
+    if remedy.kind == "pad" and remedy.value == "[None]":
+        text = (
+            f"Give `{remedy.argument}` one number of dimensions ({remedy.value} adds one), if one "
+            f"program can be right for all, then {_lower(text)}"
+        )
     if remedy.left.number:
         text += _left(remedy)
     if remedy.alike.number:

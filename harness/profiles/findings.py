@@ -278,7 +278,10 @@ def _again(several: Sequence[BuildGroup]) -> Finding:
     slowest = several[0]
     remedy = slowest.cause.remedy
     if remedy and remedy.kind == "pad":
-        remedy = remedy._replace(counts=padded_counts(slowest.shapes))
+        ranks = {len(shape) for shape in slowest.shapes}
+        remedy = remedy._replace(
+            counts=padded_counts(slowest.shapes), value="[None]" * (len(ranks) > 1)
+        )
     if remedy and threads_s(builds) >= max(seconds_of(builds) / 4, _LEAST_S):
         remedy = remedy._replace(second="compile in threads")
     return Finding(

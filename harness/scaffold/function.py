@@ -175,6 +175,8 @@ def _explain(subject: ChosenFunction, folder: Path, stage: str, error: str) -> s
     here = f"--function {subject.place}"
     if stage == "import":
         text = f"{here}: {subject.module} cannot be imported by {sys.executable}: {error}."
+        if os.environ.get("PYTHONPATH"):
+            text += " PYTHONPATH is not used here, as asv leaves it out: set ASV_PYTHONPATH."
         missing = re.fullmatch(r"ModuleNotFoundError: No module named '([\w.]+)'", error)
         if not missing:
             return text

@@ -84,18 +84,19 @@ def test_a_loop_that_is_unrolled_leads_to_its_line_and_copies():
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "remedy"),
+    ("given", "kind", "remedy", "value"),
     [
-        ([jnp.ones(32), jnp.ones(7)], "shape", "pad"),
-        ([jnp.ones(3), jnp.ones(3, "int32")], "dtype", "one dtype"),
+        ([jnp.ones(32), jnp.ones(7)], "shape", "pad", ""),
+        ([jnp.ones(3), jnp.ones((2, 3))], "shape", "pad", "[None]"),
+        ([jnp.ones(3), jnp.ones(3, "int32")], "dtype", "one dtype", "float32"),
     ],
 )
-def test_shapes_and_dtypes_that_vary_are_to_be_padded_and_to_be_one(given, kind, remedy):
+def test_shapes_and_dtypes_that_vary_are_to_be_padded_and_to_be_one(given, kind, remedy, value):
     function = jax.jit(lambda batch: batch * 2)
     found = findings(profiled(lambda: [function(one) for one in given]))
     again = next(one for one in found if one.kind == "again")
     assert (again.cause.kind, again.cause.argument) == (kind, "batch")
-    assert again.remedy.kind == remedy
+    assert (again.remedy.kind, again.remedy.value) == (remedy, value)
 
 
 LIBRARY = """

@@ -394,6 +394,8 @@ def test_wrong_usage_says_what_and_writes_nothing(untouched, arguments):
 def test_a_package_that_is_not_installed_is_told_from_one_that_is(untouched):
     said = untouched.init(PREDICT, code=2, ASV_PYTHONPATH="")
     assert f"-m pip install -e {untouched.folder}" in said
+    assert "PYTHONPATH is not used here" in said  # the test sets it
+    assert "ASV_PYTHONPATH" not in untouched.init(PREDICT, code=2, ASV_PYTHONPATH="", PYTHONPATH="")
 
 
 @pytest.mark.nightly
