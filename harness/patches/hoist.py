@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from harness.patches import effects
 from harness.patches.source import (
@@ -17,6 +17,7 @@ from harness.patches.source import (
     dotted,
     reads,
 )
+from harness.patches.surroundings import Surroundings, captured, method_object, scope_of
 from harness.watch.events import Frame, Function
 
 JITS = frozenset(
@@ -24,21 +25,6 @@ JITS = frozenset(
 )
 PARTIALS = frozenset(("partial", "functools.partial"))
 LAMBDA = "<lambda>"
-
-
-@dataclass
-class Surroundings:
-    """What code reads of the functions and loops around it.
-
-    Attributes:
-        values: Parameters, each with the expression that gives it its value.
-        helpers: Functions, which are moved along, in the order of the text.
-        replaced: Expressions of which a parameter takes the place: `self.gain`.
-    """
-
-    values: dict[str, str] = field(default_factory=dict)
-    helpers: list[ast.stmt] = field(default_factory=list)
-    replaced: dict[ast.AST, str] = field(default_factory=dict)
 
 
 def jitted_once(source: ProgramFile, function: Function, site: Frame) -> tuple[list[Edit], str]:
@@ -123,97 +109,6 @@ def _options(source: ProgramFile, call: ast.Call) -> None:
             raise Refused("options", keyword.arg or "")
 
 
-# --- what it captures -----------------------------------------------------------------------------
-
-
-def captured(source: ProgramFile, node: ast.AST) -> Surroundings:
-    """Return what a function or expression captures.
-
-    Raises:
-        Refused: if a variable may change afterwards, or an object that is no array would be an
-            argument.
-    """
-    found = Surroundings()
-    moved: list[ast.AST] = [node]
-    seen: set[str] = set()
-    for one in moved:  # grows by the helpers
-        for name in reads(one):
-            _capture(source, node, name, found, moved, seen)
-    found.helpers.sort(key=lambda one: one.lineno)
-    effects.check(source, moved, seen)
-    return found
-
-
-def _capture(
-    source: ProgramFile,
-    node: ast.AST,
-    name: ast.Name,
-    found: Surroundings,
-    moved: list[ast.AST],
-    seen: set[str],
-) -> None:
-    scope = _scope_of(source, node, name.id)
-    if scope is None:
-        return
-    if _method_object(source, name) is scope:
-        parent = source.parents[name]
-        called = isinstance(source.parents.get(parent), ast.Call) and parent is getattr(
-            source.parents[parent], "func", None
-        )
-        if not isinstance(parent, ast.Attribute) or called:
-            raise Refused("whole-object", name.id)
-        seen.add(name.id)
-        found.replaced[parent] = parent.attr
-        found.values[parent.attr] = f"{name.id}.{parent.attr}"
-        return
-    if name.id in seen:
-        return
-    seen.add(name.id)
-    binders = source.binders(scope, name.id)
-    if len(binders) == 1 and (helper := _helper(source, binders[0])) is not None:
-        found.helpers.append(helper)
-        moved.append(helper)
-        return
-    effects.check_captured(source, scope, name.id, source.span(node)[1])
-    found.values[name.id] = name.id
-
-
-def _scope_of(source: ProgramFile, node: ast.AST, name: str) -> ast.AST | None:
-    """Return the function, or the module by a loop, that a name is captured from; else None."""
-    for scope in source.functions(node):
-        if name in bound_in(scope):
-            return scope
-    for loop in source.loops_at_top(node):
-        if any(
-            name in (getattr(one, "id", ""), getattr(one, "name", "")) and _binds(one)
-            for one in ast.walk(loop)
-        ):
-            return source.tree
-    return None
-
-
-def _binds(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) or isinstance(getattr(node, "ctx", None), ast.Store)
-
-
-def _helper(source: ProgramFile, binder: ast.AST) -> ast.stmt | None:
-    if isinstance(binder, ast.FunctionDef) and not binder.decorator_list:
-        return binder
-    statement = source.statement(binder)
-    made = isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda)
-    return statement if made else None
-
-
-def _method_object(source: ProgramFile, name: ast.Name) -> ast.AST | None:
-    """Return the method whose own object a name is: the first parameter."""
-    for scope in source.functions(name):
-        if name.id in bound_in(scope):
-            arguments = scope.args.posonlyargs + scope.args.args
-            is_method = isinstance(source.parents.get(scope), ast.ClassDef)
-            return scope if is_method and arguments and arguments[0].arg == name.id else None
-    return None
-
-
 # --- what is written ------------------------------------------------------------------------------
 
 
@@ -234,22 +129,24 @@ def _moved_definition(
     removed: list[ast.stmt],
 ) -> tuple[list[Edit], str]:
     """Move a function to the module, with its decorator, and let what used it use that."""
-    known = captured(source, definition)
+    outside = captured(source, definition)
     _defaults(source, definition)
     name = source.unused_name(definition.name)
     if any(one.id == definition.name for one in reads(definition)):
         raise Refused("recursive", definition.name)
-    text = _with_parameters(source, definition, known, name)
-    edits = _insertion(source, definition, [definition, *known.helpers], text + after.format(name))
-    edits += _removals(source, [definition, *removed], known.helpers)
-    edits += _uses(source, definition.name, uses_of, name, known)
+    text = _with_parameters(source, definition, outside, name)
+    edits = _insertion(
+        source, definition, [definition, *outside.helpers], text + after.format(name)
+    )
+    edits += _removals(source, [definition, *removed], outside.helpers)
+    edits += _uses(source, definition.name, uses_of, name, outside)
     return edits, name
 
 
 def _defaults(source: ProgramFile, function: ast.FunctionDef | ast.Lambda) -> None:
     arguments = function.args
     for default in [*arguments.defaults, *filter(None, arguments.kw_defaults)]:
-        if any(_scope_of(source, function, one.id) is not None for one in reads(default)):
+        if any(scope_of(source, function, one.id) is not None for one in reads(default)):
             raise Refused("default", source.text_of(default))
 
 
@@ -259,12 +156,12 @@ def _expression(source: ProgramFile, call: ast.Call, function: Function) -> tupl
     target = _assigned(call, statement)
     scopes = source.functions(call)
     if isinstance(made, ast.Name):
-        scope = _scope_of(source, call, made.id)
+        scope = scope_of(source, call, made.id)
         binders = [one for one in source.binders(scope, made.id)] if scope else []
         local = next((one for one in binders if isinstance(one, ast.FunctionDef)), None)
         if local is not None and target == made.id and not local.decorator_list:
             return _rebound(source, call, local, statement)
-    known = captured_by_method(source, call, made) or captured(source, made)
+    outside = captured_by_method(source, call, made) or captured(source, made)
     name = source.unused_name(
         target or (scopes[0].name if isinstance(scopes[0], ast.FunctionDef) else "function")
         if scopes and (function.name == LAMBDA or target)
@@ -272,19 +169,19 @@ def _expression(source: ProgramFile, call: ast.Call, function: Function) -> tupl
     )
     jit, options = source.text_of(call.func), _options_text(source, call)
     jitted = name
-    if isinstance(known, _Method):
-        text = _with_parameters(source, known.definition, known.captured, name, known.own)
+    if isinstance(outside, _Method):
+        text = _with_parameters(source, outside.definition, outside.captured, name, outside.own)
         text = f"@{jit}\n{text}" if not options else f"{text}\n\n\n{name} = {jit}({name}{options})"
-        known = known.captured
-    elif not known.values and not known.helpers:
+        outside = outside.captured
+    elif not outside.values and not outside.helpers:
         text = f"{name} = {source.text_of(call)}"
         jitted = function.name if function.name != LAMBDA else name
         if isinstance(made, ast.Lambda):
-            text = _from_lambda(source, made, known, name, jit, options)
+            text = _from_lambda(source, made, outside, name, jit, options)
             jitted = name
     elif isinstance(made, ast.Lambda):
-        text = _from_lambda(source, made, known, name, jit, options)
-    elif direct := _direct_partial(made, known):
+        text = _from_lambda(source, made, outside, name, jit, options)
+    elif direct := _direct_partial(made, outside):
         text = f"{name} = {jit}({source.text_of(direct.args[0])}{options})"
         jitted = function.name
         edits = _insertion(source, call, [made], text)
@@ -292,20 +189,20 @@ def _expression(source: ProgramFile, call: ast.Call, function: Function) -> tupl
     elif options:
         raise Refused("options", options.lstrip(", "))
     else:
-        text = _around(source, made, known, name, jit)
-    edits = _insertion(source, call, [made, *known.helpers], text)
-    edits += _removals(source, [], known.helpers)
-    if target and known.values:
+        text = _around(source, made, outside, name, jit)
+    edits = _insertion(source, call, [made, *outside.helpers], text)
+    edits += _removals(source, [], outside.helpers)
+    if target and outside.values:
         edits += _removals(source, [statement], [])
-        edits += _uses(source, target, statement, name, known)
+        edits += _uses(source, target, statement, name, outside)
     else:
         begin, end = source.span(call)
         edits.append(Edit(begin, end, name))
-        if known.values:
+        if outside.values:
             parent = source.parents[call]
             if not (isinstance(parent, ast.Call) and parent.func is call):
                 raise Refused("escapes", function.name)
-            edits.append(_more_arguments(source, parent, known))
+            edits.append(_more_arguments(source, parent, outside))
     return edits, jitted
 
 
@@ -343,7 +240,7 @@ def captured_by_method(source: ProgramFile, call: ast.Call, made: ast.expr) -> _
     """Return the method that is jitted by `jax.jit(self.method)`, and what it reads of `self`."""
     if not (isinstance(made, ast.Attribute) and isinstance(made.value, ast.Name)):
         return None
-    scope = _method_object(source, made.value)
+    scope = method_object(source, made.value)
     owner = source.parents.get(scope) if scope is not None else None
     if not isinstance(owner, ast.ClassDef):
         return None
@@ -354,7 +251,7 @@ def captured_by_method(source: ProgramFile, call: ast.Call, made: ast.expr) -> _
         raise Refused("whole-object", source.text_of(made))
     (method,) = methods
     own = method.args.args[0].arg
-    known = Surroundings()
+    outside = Surroundings()
     for statement in method.body:
         for name in reads(statement):
             if name.id != own:
@@ -365,10 +262,10 @@ def captured_by_method(source: ProgramFile, call: ast.Call, made: ast.expr) -> _
                 isinstance(above, ast.Call) and above.func is parent
             ):
                 raise Refused("whole-object", own)
-            known.replaced[parent] = parent.attr
-            known.values[parent.attr] = f"{made.value.id}.{parent.attr}"
+            outside.replaced[parent] = parent.attr
+            outside.values[parent.attr] = f"{made.value.id}.{parent.attr}"
     effects.check(source, [method], {own})
-    return _Method(method, known, own)
+    return _Method(method, outside, own)
 
 
 def _options_text(source: ProgramFile, call: ast.Call) -> str:
@@ -379,15 +276,15 @@ def _options_text(source: ProgramFile, call: ast.Call) -> str:
     return source.text[begin : source.span(call)[1] - 1].rstrip().rstrip(",")
 
 
-def _direct_partial(made: ast.expr, known: Surroundings) -> ast.Call | None:
+def _direct_partial(made: ast.expr, outside: Surroundings) -> ast.Call | None:
     """Return `partial(f, ...)` where `f` itself can be jitted, and given the rest by each call."""
     if not (isinstance(made, ast.Call) and dotted(made.func) in PARTIALS and made.args):
         return None
     stars = [one for one in made.args if isinstance(one, ast.Starred)]
     named = all(one.arg for one in made.keywords)
     function = made.args[0]
-    is_global = isinstance(function, ast.Name) and function.id not in known.values
-    return made if named and not stars and is_global and not known.helpers else None
+    is_global = isinstance(function, ast.Name) and function.id not in outside.values
+    return made if named and not stars and is_global and not outside.helpers else None
 
 
 def _given(source: ProgramFile, call: ast.Call, partial: ast.Call, name: str) -> list[Edit]:
@@ -405,45 +302,47 @@ def _given(source: ProgramFile, call: ast.Call, partial: ast.Call, name: str) ->
 
 
 def _from_lambda(
-    source: ProgramFile, made: ast.Lambda, known: Surroundings, name: str, jit: str, options: str
+    source: ProgramFile, made: ast.Lambda, outside: Surroundings, name: str, jit: str, options: str
 ) -> str:
     _defaults(source, made)
     begin = source.span(made)[0]
     body_begin, body_end = source.span(made.body)
     colon = source.text.rindex(":", begin, body_begin)
     parameters = source.text[begin + len("lambda") : colon].strip()
-    body = _replaced(source, body_begin, body_end, known)
+    body = _replaced(source, body_begin, body_end, outside)
     if source.text[colon + 1 : body_begin].strip() or "\n" in body:
         body = f"({body})"
-    inner = _helper_blocks(source, known, "    ")
-    parameters = _more_parameters(parameters, made.args, known)
+    inner = _helper_blocks(source, outside, "    ")
+    parameters = _more_parameters(parameters, made.args, outside)
     text = f"def {name}({parameters}):\n{inner}    return {body}"
     return f"{text}\n\n\n{name} = {jit}({name}{options})" if options else f"@{jit}\n{text}"
 
 
-def _around(source: ProgramFile, made: ast.expr, known: Surroundings, name: str, jit: str) -> str:
+def _around(source: ProgramFile, made: ast.expr, outside: Surroundings, name: str, jit: str) -> str:
     begin, end = source.span(made)
-    parameters = ", ".join(["*args", *known.values])
-    expression = _replaced(source, begin, end, known)
-    inner = _helper_blocks(source, known, "    ")
+    parameters = ", ".join(["*args", *outside.values])
+    expression = _replaced(source, begin, end, outside)
+    inner = _helper_blocks(source, outside, "    ")
     return f"@{jit}\ndef {name}({parameters}):\n{inner}    return {expression}(*args)"
 
 
-def _replaced(source: ProgramFile, begin: int, end: int, known: Surroundings) -> str:
+def _replaced(source: ProgramFile, begin: int, end: int, outside: Surroundings) -> str:
     """Return a piece of the text with parameters in place of `self.gain`."""
     text = source.text[begin:end]
-    for node, parameter in sorted(known.replaced.items(), key=lambda one: -source.span(one[0])[0]):
+    for node, parameter in sorted(
+        outside.replaced.items(), key=lambda one: -source.span(one[0])[0]
+    ):
         first, last = source.span(node)
         if begin <= first and last <= end:
             text = text[: first - begin] + parameter + text[last - begin :]
     return text
 
 
-def _helper_blocks(source: ProgramFile, known: Surroundings, indent: str) -> str:
+def _helper_blocks(source: ProgramFile, outside: Surroundings, indent: str) -> str:
     blocks = []
-    for helper in known.helpers:
+    for helper in outside.helpers:
         begin, end = source.whole_lines(helper)
-        block = textwrap.dedent(_replaced(source, begin, end, known)).rstrip("\n")
+        block = textwrap.dedent(_replaced(source, begin, end, outside)).rstrip("\n")
         blocks.append(textwrap.indent(block, indent) + "\n\n")
     return "".join(blocks)
 
@@ -451,7 +350,7 @@ def _helper_blocks(source: ProgramFile, known: Surroundings, indent: str) -> str
 def _with_parameters(
     source: ProgramFile,
     function: ast.FunctionDef,
-    known: Surroundings,
+    outside: Surroundings,
     name: str,
     without: str = "",
 ) -> str:
@@ -466,12 +365,12 @@ def _with_parameters(
     parameters = source.text[opening + 1 : closing].strip().rstrip(",")
     if without:
         parameters = parameters.partition(without)[2].lstrip(" ,")
-    parameters = _more_parameters(parameters, function.args, known)
+    parameters = _more_parameters(parameters, function.args, outside)
     line_begin = source.text.rfind("\n", 0, body_begin) + 1
     if line_begin < colon:
         raise Refused("shares-a-line", source.lines[function.lineno - 1].strip())
     indent = source.text[line_begin:body_begin]
-    inner = _helper_blocks(source, known, indent)
+    inner = _helper_blocks(source, outside, indent)
     is_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     after = source.whole_lines(first)[1] if is_text and len(function.body) > 1 else line_begin
     pieces = (
@@ -480,7 +379,7 @@ def _with_parameters(
         source.text[closing + 1 : line_begin],
         source.text[line_begin:after],
         inner,
-        _replaced(source, after, end, known),
+        _replaced(source, after, end, outside),
     )
     return textwrap.dedent("".join(pieces)).rstrip("\n")
 
@@ -498,14 +397,14 @@ def _closing(source: ProgramFile, function: ast.FunctionDef, opening: int) -> in
     return source.text.index(")", after)
 
 
-def _more_parameters(parameters: str, arguments: ast.arguments, known: Surroundings) -> str:
-    if not known.values:
+def _more_parameters(parameters: str, arguments: ast.arguments, outside: Surroundings) -> str:
+    if not outside.values:
         return parameters
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    if arguments.kwarg or {one.arg for one in every} & known.values.keys():
+    if arguments.kwarg or {one.arg for one in every} & outside.values.keys():
         raise Refused("parameters", parameters)
     star = ["*"] if arguments.defaults and not (arguments.vararg or arguments.kwonlyargs) else []
-    return ", ".join([*filter(None, [parameters]), *star, *known.values])
+    return ", ".join([*filter(None, [parameters]), *star, *outside.values])
 
 
 def _insertion(source: ProgramFile, place: ast.AST, moved: list[ast.AST], text: str) -> list[Edit]:
@@ -555,7 +454,7 @@ def _still_used(source: ProgramFile, helper: ast.stmt, moved: set[int]) -> bool:
 
 
 def _uses(
-    source: ProgramFile, old: str, statement: ast.AST, new: str, known: Surroundings
+    source: ProgramFile, old: str, statement: ast.AST, new: str, outside: Surroundings
 ) -> list[Edit]:
     """Rename what uses a function that was moved, and let its calls give what it captured."""
     scopes = source.functions(statement)
@@ -572,18 +471,18 @@ def _uses(
     for name in names:
         begin, end = source.span(name)
         edits.append(Edit(begin, end, new))
-        if known.values:
+        if outside.values:
             parent = source.parents[name]
             if not (isinstance(parent, ast.Call) and parent.func is name):
                 raise Refused("escapes", old)
-            edits.append(_more_arguments(source, parent, known))
+            edits.append(_more_arguments(source, parent, outside))
     return edits
 
 
-def _more_arguments(source: ProgramFile, call: ast.Call, known: Surroundings) -> Edit:
+def _more_arguments(source: ProgramFile, call: ast.Call, outside: Surroundings) -> Edit:
     end = source.span(call)[1] - 1
     before = source.text[:end].rstrip()
-    given = ", ".join(f"{name}={value}" for name, value in known.values.items())
+    given = ", ".join(f"{name}={value}" for name, value in outside.values.items())
     comma = "" if before.endswith(("(", ",")) else ", "
     comma = " " if before.endswith(",") else comma
     return Edit(len(before), len(before), f"{comma}{given}")
