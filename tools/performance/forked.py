@@ -57,7 +57,7 @@ def measured(
                     job = state.job(group, process)
                     if job is None:
                         continue
-                    listener = GroupListener(state, [group], process)
+                    listener = GroupListener(state, group, process)
                     execute(job, listener, parents if arm == "forked" else None)
                 seconds[arm].append(time.perf_counter() - begin)
                 new = [record for name, record in state.now.items() if name not in known]
