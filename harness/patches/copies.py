@@ -98,7 +98,8 @@ def run(program: CopiedProgram, changed: Mapping[Path, str], scratch: Path) -> O
         changed: By the path of the original.
         scratch: A folder that does not exist yet.
     """
-    copy, profile, results = scratch / "copy", scratch / "profile", scratch / "results"
+    profile, results = scratch / "profile", scratch / "results"
+    copy = scratch / "copy" / program.root.name  # pytest imports a package by its folder's name
     for folder in (profile, results):
         folder.mkdir(parents=True)
     shutil.copytree(program.root, copy, symlinks=True, ignore=lambda _, names: left_out(names))
