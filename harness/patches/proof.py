@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UsageError
@@ -37,6 +37,13 @@ class Proposal:
     edits: tuple[Edit, ...]
     names: frozenset[str]
     """What JAX calls the functions that are built less, before and after."""
+    also: tuple[Finding, ...] = ()
+    """Other findings that the same change is for: one place, built for several reasons."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that the change is for, the slowest first."""
+        return (self.finding, *self.also)
 
     @property
     def text(self) -> str:
@@ -80,9 +87,17 @@ def proposals(profile: Recorded, program: CopiedProgram) -> tuple[list[Proposal]
         if finding.remedy is None or finding.kind in ("first", "firsts", "unfinished"):
             continue
         try:
-            made.append(_proposal(finding, program))
+            proposal = _proposal(finding, program)
         except Refused as refused:
             left.append(NotPatched(finding, refused.reason, refused.detail))
+            continue
+        for number, other in enumerate(made):
+            if (other.source.path, other.text) == (proposal.source.path, proposal.text):
+                names = other.names | proposal.names
+                made[number] = replace(other, names=names, also=(*other.also, finding))
+                break
+        else:
+            made.append(proposal)
     return made, left
 
 
@@ -307,7 +322,8 @@ def _check(
     for one in proposed:
         most = max(_sum(counts, one.names) for counts in before)
         # What runs outside jit may run elsewhere too.
-        gone = one.finding.count * (1 if one.finding.cause is not None else OUTSIDE_JIT)
+        count = sum(each.count for each in one.findings)
+        gone = count * (1 if one.finding.cause is not None else OUTSIDE_JIT)
         if _sum(after, one.names) > most - gone:
             raise Refused("builds-stay", str(_sum(after, one.names)))
     mine = frozenset().union(*(one.names for one in proposed))

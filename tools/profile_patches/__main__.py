@@ -94,7 +94,8 @@ def result(small: Small, scratch: Path, checkouts: Path | None) -> tuple[str, fl
     mine = KINDS[small.kind]
     proposed = [one for one in proposed if one.finding.remedy.id in mine]
     left = [one for one in left if one.finding.remedy.id in mine]
-    avoidable = sum(one.finding.seconds for one in [*proposed, *left])
+    every = [each for one in proposed for each in one.findings] + [one.finding for one in left]
+    avoidable = sum(finding.seconds for finding in every)
     proof = patches.Patches([], [])
     if proposed:
         proof = patches.prove(program, proposed, scratch / "runs", lambda _: None)

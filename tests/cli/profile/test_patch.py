@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from harness.patches.proof import program_of, proposals
+from harness.profiles.recorded import read
 from tests import forks
 from tests.cli.profile.test_try import recorded
 
@@ -52,6 +54,26 @@ def test_a_patch_is_proven_applies_and_leaves_what_it_cannot_write(tmp_path):
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "apply", "fix.patch"], cwd=tmp_path, check=True)
     assert "def _update(w, data):  # one step" in (tmp_path / "train.py").read_text()
+
+
+def test_one_change_for_two_findings_is_one_patch(tmp_path):
+    program = """\
+import jax
+import jax.numpy as jnp
+
+
+def times(x, n):
+    return jax.jit(lambda x: x * n)(x)
+
+
+for n in range(3):
+    times(jnp.ones(3), float(n))
+"""
+    folder, _ = recorded(tmp_path, program)
+    profile = read(folder)
+    (proposal,), _ = proposals(profile, program_of(profile))
+    assert {one.remedy.id for one in proposal.findings} == {"JH002", "JH010"}
+    assert sum(one.count for one in proposal.findings) == 2
 
 
 @pytest.mark.nightly
