@@ -41,18 +41,18 @@ hypothesis.settings.load_profile("harness")
 
 FORKED = {
     "asv",
+    "baselines",
     "cache",
     "cli",
     "docs",
-    "engine",
     "frame",
+    "init",
     "ir",
+    "measure",
     "nightly",
+    "output",
     "profiles",
     "program",
-    "report",
-    "scaffold",
-    "sides",
     "stages",
     "targets",
     "tools",
@@ -130,8 +130,8 @@ def fresh_processes(monkeypatch):
 @pytest.fixture
 def proof():
     """JAX's events, listened to for as long as the test takes, with the persistent cache off."""
+    from harness.jaxhooks.evidence import Evidence
     from harness.stages.scenarios.cache_state import switched_off
-    from harness.watch.evidence import Evidence
 
     listening = Evidence()
     with switched_off():

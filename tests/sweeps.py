@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from harness.declare import location
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep as measure
+from harness.measure.context import Options, local_context
+from harness.measure.sweep import sweep as measure
 from harness.stages import sampling
+from harness.workload import location
 
 SUITES = Path(__file__).parent / "suites"
 

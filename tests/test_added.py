@@ -121,8 +121,8 @@ def test_a_new_side_is_measured_compared_and_drawn(house):
         assert not row["verdict"].startswith("no ratio"), row["verdict"]
     said = python(
         house,
-        "from harness.report.sections.against import chart\n"
-        "from harness.sides.registry import SIDES\n"
+        "from harness.output.report.sections.against import chart\n"
+        "from harness.baselines.registry import SIDES\n"
         "print(list(SIDES).index('twice'), SIDES['twice'].colour)\n"
         "print('twice' in str(chart(harness.against_baseline('compared')).to_dict()))",
     )

@@ -10,10 +10,10 @@ import pytest
 import scipy.special
 
 from benchmarks.kernels import on_cpu, rows_gpu
-from harness.declare import inputs, transforms
-from harness.declare.discovery import discover
-from harness.declare.workload import enumerate_cases, make_arguments, name_of, static_arguments
-from harness.sides.side import namespace
+from harness.baselines.side import namespace
+from harness.workload import inputs, transforms
+from harness.workload.discovery import discover
+from harness.workload.workload import enumerate_cases, make_arguments, name_of, static_arguments
 
 GATES = {"float32": 1e-5, "float64": 1e-12, "complex64": 1e-5}
 

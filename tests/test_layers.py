@@ -17,9 +17,9 @@ MOST_FILES_IN_A_CHAIN = 12
 MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 
 ROOMS = (
-    *("errors", "watch", "targets", "declare", "program", "records", "stages", "sides", "engine"),
-    *("cache", "frame", "verdicts", "ir", "profiles", "patches", "output", "report"),
-    *("asv", "fleet", "nightly", "scaffold", "cli", "__main__"),
+    *("errors", "jaxhooks", "targets", "workload", "program", "records", "stages", "baselines"),
+    *("measure", "cache", "frame", "verdicts", "ir", "profiles", "patches", "output"),
+    *("asv", "fleet", "nightly", "init", "cli", "__main__"),
 )
 """From the ground up. The face, `harness/__init__.py`, resolves names when they are asked for."""
 

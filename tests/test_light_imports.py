@@ -17,16 +17,16 @@ LIGHT = [
     "harness.cli",
     "harness.records.environment",
     "harness.errors",
-    "harness.engine.process",
+    "harness.measure.process",
     "harness.records.schema",
     "harness.stages.sampling",
-    "harness.declare.discovery",
+    "harness.workload.discovery",
     "harness.targets",
-    "harness.engine.job",
-    "harness.declare.workload",
-    "harness.declare.check",
-    "harness.engine.plan",
-    "harness.engine.worker",
+    "harness.measure.job",
+    "harness.workload.workload",
+    "harness.workload.check",
+    "harness.measure.plan",
+    "harness.measure.worker",
     "harness.program.difference",
 ]
 
@@ -51,8 +51,8 @@ class Own(Workload):
     def inputs(self): return spec((4,), 'bfloat16')
     @staticmethod
     def function(x): return x
-from harness.declare.check import check
-from harness.declare.source import version_of
+from harness.workload.check import check
+from harness.workload.source import version_of
 check(Own), version_of(Own)
 """
 

@@ -37,7 +37,7 @@ from harness.cache.here import settings
 from harness.cache.loads import load
 from harness.cache.repair import repair
 from harness.cache.survey import survey
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 from tests import forks
 from tests.cache.filled import CAP, backdate
 from tests.cache.planted import EARLY, MOVED, PLANTS, plant

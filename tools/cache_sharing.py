@@ -121,7 +121,7 @@ def share(arrangement, folder):
         raise NoJob(said[0][1][-300:])
     if any(process.returncode for process in started):
         raise RuntimeError("\n".join(err[-2000:] for _, err in said))
-    from harness.watch.events import Request
+    from harness.jaxhooks.events import Request
 
     return [msgspec.json.decode(out.splitlines()[-1], type=list[Request]) for out, _ in said]
 
@@ -140,7 +140,7 @@ def sums(processes):
     compilations minus distinct programs. Where processes do not agree on the key of one program,
     only the second one shows it.
     """
-    from harness.watch import events as reasons
+    from harness.jaxhooks import events as reasons
 
     events = [event for process in processes for event in process]
     compiled = [event for event in events if event.compile_ns]

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from harness.cache.key_parts import accelerator_changes
 from harness.cache.ledger import ledger, read
+from harness.jaxhooks.cache_keys import ACCELERATOR
+from harness.jaxhooks.parts import accelerator_part
 from harness.output.explain import change_text
 from harness.targets import registry
-from harness.watch.cache_keys import ACCELERATOR
-from harness.watch.parts import accelerator_part
 from tests import forks
 from tests.cache.filled import environment
 from tools.cache_sharing import ROOT, main

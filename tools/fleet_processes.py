@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MARK = "HARNESS_TESTED_FLEET"
 """In the environment of every process of a fleet: by it those that are left over are found."""
 
-MEASURES = "harness.engine.worker"
+MEASURES = "harness.measure.worker"
 
 
 def free_port() -> int:

@@ -24,7 +24,7 @@ from tests import forks
 from tests.docs import asv_scripts, session
 from tests.docs.pages import ROOT, blocks
 from tests.docs.transcript import PAGE
-from tests.report.pages import emulate, start_browser, wait_until
+from tests.output.report.pages import emulate, start_browser, wait_until
 
 WINDOW = (1200, 800)
 """Pixels; a screenshot is one window of it."""

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[1]
 
 CORE = (
-    *("declare", "records", "stages", "engine", "frame", "verdicts"),
+    *("workload", "records", "stages", "measure", "frame", "verdicts"),
     *("program", "cache", "profiles/causes"),
 )
 """Rooms whose mistakes would be numbers or verdicts that are silently wrong."""

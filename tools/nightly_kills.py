@@ -106,10 +106,10 @@ class Watch:
 def _measures(process: psutil.Process) -> bool:
     """Tell whether it is a measuring process: started, or forked from the parent of such."""
     command = process.cmdline()
-    if "harness.engine.parent" in command:
+    if "harness.measure.parent" in command:
         above = process.parent()
-        return above is not None and "harness.engine.parent" in above.cmdline()
-    return "harness.engine.worker" in command
+        return above is not None and "harness.measure.parent" in above.cmdline()
+    return "harness.measure.worker" in command
 
 
 def _begin(project: Project, effort: str, name: str, output: int) -> subprocess.Popen[str]:

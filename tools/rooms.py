@@ -24,10 +24,10 @@ import harness
 from harness.cli.profile.answer import answer
 from harness.frame.load import everything
 from harness.frame.pairs import pair
+from harness.jaxhooks.events import Build
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded, read
 from harness.verdicts.compare import comparison_of
-from harness.watch.events import Build
 from tests.profiles.made import Made
 
 HOME = str(Path(harness.__file__).parent)

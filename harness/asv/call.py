@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from harness.declare.workload import Case, Workload
     from harness.stages import sampling
+    from harness.workload.workload import Case, Workload
 
 VARIABLE = "HARNESS_ASV_CALL"
 
@@ -85,7 +85,7 @@ class AsvCall:
             case_metrics,
             process_metrics,
         )
-        from harness.declare.workload import name_of  # not for plain benchmarks
+        from harness.workload.workload import name_of  # not for plain benchmarks
 
         name = name_of(workload)
         params = ", ".join(map(repr, case.coordinates.values()))
@@ -118,7 +118,7 @@ def end_server() -> None:
     A thread that watches, as above, must not be there when it forks.
     """
     if sys.platform == "linux" and sys.argv[1:2] == ["run_server"]:
-        from harness.engine.containment import end_with_parent  # in asv's forkserver alone
+        from harness.measure.containment import end_with_parent  # in asv's forkserver alone
 
         if os.getppid() == 1 != AsvCall.current().pid:  # asv was gone before
             os._exit(1)

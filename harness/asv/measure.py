@@ -17,10 +17,11 @@ from harness import targets
 from harness.asv.call import AsvCall, end_with
 from harness.asv.metrics import Answer, answers
 from harness.asv.project import CONFIGURATIONS, AsvProject
-from harness.declare.workload import SEVERAL_DEVICES, Case, Workload, name_of
-from harness.engine.context import Context, Options
-from harness.engine.sweep import sweep
 from harness.errors import UsageError
+from harness.jaxhooks.evidence import Evidence
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure.context import Context, Options
+from harness.measure.sweep import sweep
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
@@ -28,8 +29,7 @@ from harness.stages.passes import Pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES, STAGES
 from harness.stages.scenarios.registry import SCENARIOS
-from harness.watch.evidence import Evidence
-from harness.watch.temporary import temporary_folder
+from harness.workload.workload import SEVERAL_DEVICES, Case, Workload, name_of
 
 NO_PLUGIN = (
     'harness: asv.conf.json lacks "plugins": [".harness.asv.environment"], so nothing is known of '

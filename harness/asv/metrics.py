@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.declare.workload import Workload, name_of
 from harness.program.facts import BUILT, FACTS
 from harness.records.schema import FIRST_CALL, Record, StageSamples, case_of
 from harness.stages.registry import (
@@ -18,6 +17,7 @@ from harness.stages.registry import (
     reason,
     values_ns,
 )
+from harness.workload.workload import Workload, name_of
 
 Answer = dict[str, Any]
 

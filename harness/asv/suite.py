@@ -19,10 +19,10 @@ from typing import Any
 from harness import targets
 from harness.asv.call import AsvCall, end_server
 from harness.asv.metrics import FACT_METRICS, METRICS, Answer, case_metrics, process_metrics
-from harness.declare.check import check
-from harness.declare.source import NO_SOURCE, source_lines, source_of, version_of
-from harness.declare.workload import Case, Workload, WorkloadError, declaration_hooks, name_of
 from harness.stages.registry import ALONE, ALONE_METRICS, STAGES
+from harness.workload.check import check
+from harness.workload.source import NO_SOURCE, source_lines, source_of, version_of
+from harness.workload.workload import Case, Workload, WorkloadError, declaration_hooks, name_of
 
 SETUP_TIMEOUT_S = 7 * 24 * 3600
 """asv's own limit is far away: the harness stops a case that hangs, not the whole sweep."""

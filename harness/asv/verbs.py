@@ -185,7 +185,7 @@ def _alone() -> Iterator[None]:
     Raises:
         UserError: others measure, and HARNESS_WAIT=0 says not to wait.
     """
-    from harness.engine import lock  # asv of plain benchmarks does not pay for it
+    from harness.measure import lock  # asv of plain benchmarks does not pay for it
 
     def say(text: str) -> None:
         log.warning(f"harness: {text}")

@@ -17,8 +17,8 @@ from typing import Any, Literal
 from harness.cache import key_parts
 from harness.cache.key_parts import KeyChange, field_of
 from harness.cache.ledger import Requests, later_directories, later_directory
-from harness.watch import cache_keys, events, parts
-from harness.watch.events import Component, Request
+from harness.jaxhooks import cache_keys, events, parts
+from harness.jaxhooks.events import Component, Request
 
 Status = Literal["hit", "same key", "another key", "only in A", "only in B"]
 
@@ -54,7 +54,7 @@ class Why:
     Attributes:
         reason: a code; empty of a hit, and where the key says it all.
         run: the run that the reason is of: `a` or `b`.
-        detail: a path, an error's text, a reason of :mod:`harness.watch.events`, or a module.
+        detail: a path, an error's text, a reason of :mod:`harness.jaxhooks.events`, or a module.
         limit: the threshold that decided, in seconds or bytes.
         before, after: directories, or JAX's size caps.
         parts: JAX's names of the components that differ.

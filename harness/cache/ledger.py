@@ -14,12 +14,12 @@ import msgspec
 from harness.cache.saved import cold_seconds, saved_s
 from harness.errors import LedgerError as LedgerError
 from harness.errors import UsageError
+from harness.jaxhooks.events import NO_DIRECTORY, Build, Import, Late, Overridden, Request
+from harness.jaxhooks.ledger import Ledger as Ledger
+from harness.jaxhooks.ledger import ledger as ledger
+from harness.jaxhooks.log_file import SUFFIX
+from harness.jaxhooks.parts import Parts, parts_of
 from harness.records.recording import Lines, read_lines
-from harness.watch.events import NO_DIRECTORY, Build, Import, Late, Overridden, Request
-from harness.watch.ledger import Ledger as Ledger
-from harness.watch.ledger import ledger as ledger
-from harness.watch.log_file import SUFFIX
-from harness.watch.parts import Parts, parts_of
 
 if TYPE_CHECKING:
     import pandas as pd  # half a second that requests alone do not take

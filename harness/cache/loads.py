@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 
 from harness.cache.directory import CACHE_SUFFIX
-from harness.engine import channel
-from harness.engine.child import Child, ChildTimeout, of_module
 from harness.errors import HarnessError
-from harness.watch.jax_names import module
+from harness.jaxhooks.jax_names import module
+from harness.measure import channel
+from harness.measure.child import Child, ChildTimeout, of_module
 
 PATIENCE_S = 60.0
 """No entry takes longer; the process is then stopped, and the entry is not judged."""

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from harness.engine import channel
-from harness.engine.child import ChildError, ChildTimeout, ask
 from harness.errors import HarnessError
-from harness.watch.jax_names import file_cache
-from harness.watch.temporary import temporary_folder
+from harness.jaxhooks.jax_names import file_cache
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure import channel
+from harness.measure.child import ChildError, ChildTimeout, ask
 
 MOST_ENTRIES = 50_000
 """More are not made; the cost of more is in proportion."""

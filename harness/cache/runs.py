@@ -12,7 +12,7 @@ import pandas as pd
 from harness.cache.explain import Why, explain_runs
 from harness.cache.ledger import Requests, Summary, frame, summarize
 from harness.cache.survey import SubCache, sub_caches
-from harness.watch.events import Request
+from harness.jaxhooks.events import Request
 
 
 @dataclass(frozen=True)

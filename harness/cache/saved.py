@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from harness.watch import events as codes
-from harness.watch.events import Request
+from harness.jaxhooks import events as codes
+from harness.jaxhooks.events import Request
 
 DIRECTORY = "jax_compilation_cache_dir"
 LEAST_S = "jax_persistent_cache_min_compile_time_secs"

@@ -21,8 +21,8 @@ from harness.cache.directory import CACHE_SUFFIX
 from harness.cache.entry import TIME_BYTES, zstd_library
 from harness.cache.executable import code_objects, read_executable
 from harness.cache.finding import Verdict, Verification, VerifiedEntry
-from harness.watch import programs, rebuild
-from harness.watch.temporary import temporary_folder
+from harness.jaxhooks import programs, rebuild
+from harness.jaxhooks.temporary import temporary_folder
 
 MOST_BYTES = 1 << 30
 

@@ -46,7 +46,7 @@ COMMANDS = {
     "profile": Lazy("profile:app", "Why does a program take long to start?", group="first"),
     "run": Lazy("run:run", "Measure workloads; an interrupted run resumes."),
     "compare": Lazy("compare:compare", "Did it become slower? Baseline against candidate."),
-    "init": Lazy("init:init", "Set up benchmarks in a project.", "harness.scaffold", "set up"),
+    "init": Lazy("init:init", "Set up benchmarks in a project.", "harness.init", "set up"),
     "doctor": Lazy("doctor:doctor", "Can this machine measure, and is it quiet now?"),
     "list": Lazy("inventory:list_", "List the workloads in benchmarks/."),
     "targets": Lazy("inventory:targets", "List where programs can be built, and run."),

@@ -14,13 +14,13 @@ from harness.cli.inventory import discover, with_cases
 from harness.cli.options import Option
 from harness.cli.output import Heading, Part, TextTable, print_page, say
 from harness.cli.progress import progress
-from harness.declare import discovery
-from harness.engine.context import Options, local_context
 from harness.errors import ExitCode
+from harness.measure.context import Options, local_context
 from harness.stages import sampling
 from harness.verdicts.aa import arms
 from harness.verdicts.aa import rates as stored
 from harness.verdicts.error_rates import ErrorRates, Rate, total
+from harness.workload import discovery
 
 
 def _usual(effort: str) -> str:

@@ -17,7 +17,7 @@ from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.frame.frame import rows_of
 from harness.output import against as texts
-from harness.report import files
+from harness.output.report import files
 
 DROPPED = ("pays after", "roofline", "bytes", "launches", "baseline's", "XLA", "baseline")
 """Columns that are left out, in this order, where the line is too short."""
@@ -65,7 +65,7 @@ def baselines(
     frame = texts.without_empty_axes(choose.rows(frame, filters))
     output.show(_page(frame), frame, [_plain(row) for row in rows_of(frame)])
     if figure is not None:
-        from harness.report.sections.against import chart  # of the extra `figures`
+        from harness.output.report.sections.against import chart  # of the extra `figures`
 
         files.save_figure(chart(frame), figure)
         say(f"{figure} drawn")

@@ -15,13 +15,14 @@ from harness.cli.compile_page import branch_text, growth_page, page
 from harness.cli.options import Argument, Option
 from harness.cli.output import Output, say
 from harness.cli.progress import building
-from harness.declare import discovery
-from harness.declare.workload import name_of
-from harness.engine.lock import measuring
 from harness.errors import ExitCode, HarnessError, UsageError, match_names
 from harness.ir import build, growth, module
 from harness.ir.build import one_case
+from harness.jaxhooks import programs
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure.lock import measuring
 from harness.output.compile import script, unread_text
+from harness.output.report import compile_trace, files
 from harness.profiles.inside import recorded, slowest_compiles
 from harness.profiles.recorded import read
 from harness.profiles.tracks import save
@@ -31,9 +32,8 @@ from harness.program.compiler.inside import PassBranch
 from harness.program.compiler.inside import inside as inside_of
 from harness.program.kernels import written
 from harness.records import environment
-from harness.report import compile_trace, files
-from harness.watch import programs
-from harness.watch.temporary import temporary_folder
+from harness.workload import discovery
+from harness.workload.workload import name_of
 
 COLUMNS = (
     *("path", "name", "group", "count", "wall_s", "own_wall_s", "threads_s"),
@@ -180,7 +180,7 @@ def compile(
         remedy = "Choose another place with --trace."
         say(f"{save(compile_trace.trace(made.events, label), trace, remedy):,} events in {trace}")
     if figure is not None:
-        from harness.report.sections import compiles as drawing  # of the extra `figures`
+        from harness.output.report.sections import compiles as drawing  # of the extra `figures`
 
         drawn = drawing.chart(inside, label, 0 if figure.suffix == ".html" else drawing.WIDTH)
         files.save_figure(drawn, figure)

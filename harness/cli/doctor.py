@@ -16,16 +16,16 @@ from click.exceptions import Exit
 from harness import targets
 from harness.cli import options
 from harness.cli.output import Heading, Output, Part, say
-from harness.engine import containment, lock, machine_load
 from harness.errors import ExitCode, UsageError
 from harness.frame.load import damage
+from harness.jaxhooks.log_file import clean
+from harness.measure import containment, lock, machine_load
 from harness.records.environment import machine_name
 from harness.records.git import top_of
 from harness.records.store import is_tree
 from harness.records.units import counted
 from harness.targets.host import installed
 from harness.verdicts.error_rates import stored
-from harness.watch.log_file import clean
 
 LOOK_S = 2.0
 LOOP_NS = 1_000_000

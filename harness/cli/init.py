@@ -12,14 +12,14 @@ from pathlib import Path
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
-from harness.declare.location import asv_path
 from harness.errors import UsageError
+from harness.init.files import File, plan, write
+from harness.init.function import check, parse
+from harness.init.project import Project, look
+from harness.init.schema import schema as table_schema
 from harness.records.installation import NAME, elsewhere
 from harness.records.printable import printable
-from harness.scaffold.files import File, plan, write
-from harness.scaffold.function import check, parse
-from harness.scaffold.project import Project, look
-from harness.scaffold.schema import schema as table_schema
+from harness.workload.location import asv_path
 
 
 @options.command(

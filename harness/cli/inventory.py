@@ -12,11 +12,11 @@ from harness import targets as known
 from harness.cli import options
 from harness.cli.options import Argument
 from harness.cli.output import Heading, Output, TextTable, say
-from harness.declare import discovery
-from harness.declare.axes import shown
-from harness.declare.workload import Workload, enumerate_cases, name_of
 from harness.errors import ExitCode, UsageError
 from harness.records.units import counted
+from harness.workload import discovery
+from harness.workload.axes import shown
+from harness.workload.workload import Workload, enumerate_cases, name_of
 
 
 @options.command()

@@ -16,8 +16,6 @@ from harness.cli.compile_page import written_kernels
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes, print_page
 from harness.cli.progress import building
-from harness.declare import discovery
-from harness.declare.workload import Case, Workload
 from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
 from harness.ir.build import one_case
@@ -25,6 +23,8 @@ from harness.ir.comparison import ProgramSide
 from harness.program import difference
 from harness.records.printable import printable
 from harness.records.schema import Problems
+from harness.workload import discovery
+from harness.workload.workload import Case, Workload
 
 
 @options.command(

@@ -20,9 +20,9 @@ import click
 
 from harness.cli.lazy import SETTINGS, Command
 from harness.cli.output import Format, Output
-from harness.declare.filters import Filters as Filters
 from harness.errors import UsageError
 from harness.stages.scenarios.registry import SCENARIOS
+from harness.workload.filters import Filters as Filters
 
 
 class Option:

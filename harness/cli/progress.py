@@ -19,8 +19,8 @@ from rich.progress import (
 from rich.table import Column
 
 from harness.cli.output import notes
-from harness.engine.estimate import Expected
-from harness.engine.outcome import Progress as Message
+from harness.measure.estimate import Expected
+from harness.measure.outcome import Progress as Message
 from harness.records.printable import printable
 from harness.records.units import counted, seconds_text
 

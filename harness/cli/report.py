@@ -14,8 +14,8 @@ from harness.frame import choose
 from harness.frame.against import against_baseline
 from harness.frame.load import everything
 from harness.frame.program_facts import compile_times
-from harness.report import files
-from harness.report.measured import Measured
+from harness.output.report import files
+from harness.output.report.measured import Measured
 from harness.verdicts.error_rates import use_those_of
 
 
@@ -72,7 +72,7 @@ def report(
     if frame.empty:
         say(f"no results under {results}. `harness run` makes some.")
         raise Exit(ExitCode.NOTHING)
-    from harness.report import page, sweep  # of the extra `figures`
+    from harness.output.report import page, sweep  # of the extra `figures`
 
     rates = sweep.error_rates(results, frame)
     made = sweep.report(Measured(frame, comparisons, rates, passes), links)

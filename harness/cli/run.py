@@ -15,22 +15,22 @@ from harness.cli.options import Option
 from harness.cli.output import Heading, Part, notes, print_page, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
-from harness.declare import discovery
-from harness.engine import machine_load
-from harness.engine.context import Context, Options, local_context
-from harness.engine.outcome import Outcome
-from harness.engine.sweep import sweep as measure
-from harness.engine.sweep import sweep_elsewhere
 from harness.errors import ExitCode, UsageError
 from harness.frame.frame import ordinary
 from harness.frame.load import frame_of
 from harness.frame.process_values import PROGRAM_CHANGED
+from harness.measure import machine_load
+from harness.measure.context import Context, Options, local_context
+from harness.measure.outcome import Outcome
+from harness.measure.sweep import sweep as measure
+from harness.measure.sweep import sweep_elsewhere
 from harness.output import load
 from harness.records import environment
 from harness.records.store import store_path
 from harness.records.units import counted
 from harness.stages import sampling
 from harness.stages.scenarios import registry as scenarios
+from harness.workload import discovery
 
 
 @options.command(

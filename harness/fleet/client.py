@@ -23,19 +23,19 @@ from distributed import Client
 from msgspec.structs import replace
 
 from harness import __version__
-from harness.declare.check import check
-from harness.declare.code import ENV, project_differences, project_folder
-from harness.declare.location import Source, load, locate
-from harness.declare.workload import Workload, name_of
-from harness.engine.context import Context, Host, Options, SweepName
-from harness.engine.job import Job, encode, unmeasured
-from harness.engine.outcome import Outcome, Progress
-from harness.engine.plan import Group
-from harness.engine.state import SweepState
 from harness.errors import FleetError, UsageError
 from harness.fleet.worker import Answer
+from harness.measure.context import Context, Host, Options, SweepName
+from harness.measure.job import Job, encode, unmeasured
+from harness.measure.outcome import Outcome, Progress
+from harness.measure.plan import Group
+from harness.measure.state import SweepState
 from harness.records import environment
 from harness.records.schema import Record, decode
+from harness.workload.check import check
+from harness.workload.code import ENV, project_differences, project_folder
+from harness.workload.location import Source, load, locate
+from harness.workload.workload import Workload, name_of
 
 CONNECT_S, ANSWER_S, LOOK_S = 8.0, 30.0, 1.0
 """How long a scheduler may take to answer at first, and later; how often workers are looked for."""
@@ -50,7 +50,7 @@ ASK = "__import__('harness.fleet.worker', fromlist=['worker']).answer"
 def sweep(address: str, *asked: Any, wait_s: float = 30.0) -> Outcome:
     """Measure every case once on the workers of the Dask scheduler at an address.
 
-    It takes what :func:`harness.engine.sweep.sweep` does, and a function for messages to the user.
+    It takes what :func:`harness.measure.sweep.sweep` does, and a function for messages to the user.
     Where no worker can measure what is left, it waits `wait_s` seconds for one.
 
     Raises:

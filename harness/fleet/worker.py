@@ -16,13 +16,13 @@ from distributed.config import defaults
 from msgspec.structs import replace
 
 from harness import __version__, targets
-from harness.engine.execution import execute
-from harness.engine.job import Bye, Job, JobCase, decode_job
-from harness.engine.lock import alone, host, processor
 from harness.errors import HarnessError
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure.execution import execute
+from harness.measure.job import Bye, Job, JobCase, decode_job
+from harness.measure.lock import alone, host, processor
 from harness.records import environment
 from harness.records.schema import Record, encode
-from harness.watch.temporary import temporary_folder
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -31,7 +31,7 @@ class Answer(msgspec.Struct, kw_only=True):
     place: tuple[str, str, str]
     """Machine, environment and identity; see :mod:`harness.records.environment`."""
     host: str
-    """See :func:`harness.engine.lock.host`."""
+    """See :func:`harness.measure.lock.host`."""
     versions: dict[str, str]
     missing: dict[str, str]
     """Targets that the machine does not have, each with the reason."""

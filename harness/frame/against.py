@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from harness.baselines.registry import REFERENCE, SIDES
 from harness.frame import roofline
 from harness.frame.cases import origin_of
 from harness.frame.columns import order_of
@@ -19,7 +20,6 @@ from harness.frame.frame import INSTRUMENTS, ORIGIN, long_frame
 from harness.frame.load import latest_records
 from harness.frame.ratios import Ratio, ratio_of
 from harness.records.schema import Record, plain_axes
-from harness.sides.registry import REFERENCE, SIDES
 from harness.stages.registry import values_ns
 
 CASE = ("workload", "version", "target", "transform", "precision")

@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from harness.baselines.registry import REFERENCE
 from harness.frame.columns import AXES, COLUMNS, LISTS, NUMBER, to_moment
 from harness.frame.frame import PLACE, stage_order, to_frame
 from harness.program import facts
 from harness.program.facts import TOTALS
 from harness.records.environment import NIGHT, recorded_env_name, told_apart
 from harness.records.schema import Problems
-from harness.sides.registry import REFERENCE
 from harness.stages.registry import ALONE, ALONE_METRICS, DERIVED_METRICS, STAGES, asv_metrics, used
 
 FORMAT = 2

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_object_dtype
 
-from harness.declare.axes import shown
 from harness.errors import UsageError
 from harness.frame.columns import is_missing
 from harness.frame.frame import (
@@ -21,6 +20,7 @@ from harness.frame.frame import (
     ordinary,
 )
 from harness.records.schema import Record, plain_axes
+from harness.workload.axes import shown
 
 CASE = [*ORIGIN, "jax", "workload", "version", "target", "transform", "precision", "scenario"]
 """Columns that tell cases apart, besides their axes: all of them text."""

@@ -12,13 +12,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from harness.declare.filters import Filters, is_value, wanted_values
 from harness.errors import HarnessWarning, UsageError, find_name, match_names
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, origin_text
 from harness.records.environment import machine_name
 from harness.records.schema import Record
 from harness.stages.registry import names
+from harness.workload.filters import Filters, is_value, wanted_values
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -8,16 +8,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.declare.workload import Workload
-from harness.engine.context import Options, local_context
-from harness.engine.outcome import Progress
-from harness.engine.sweep import sweep as measure
-from harness.engine.sweep import sweep_elsewhere
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure.context import Options, local_context
+from harness.measure.outcome import Progress
+from harness.measure.sweep import sweep as measure
+from harness.measure.sweep import sweep_elsewhere
 from harness.stages import sampling
 from harness.stages.scenarios.registry import find as find_scenario
-from harness.watch.temporary import temporary_folder
+from harness.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd

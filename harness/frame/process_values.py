@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import pandas as pd
 
-from harness.declare.code import conflicts
+from harness.baselines.registry import REFERENCE
 from harness.frame.columns import LISTS, NO_MOMENT, objects, order_of, to_moment
 from harness.frame.frame import FLAGS, Array, flags_of, stage_order, to_frame
 from harness.program.facts import BUILT, TOTALS, Facts
@@ -31,11 +31,11 @@ from harness.records.schema import (
     digest,
     plain_axes,
 )
-from harness.sides.registry import REFERENCE
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, stage_of, used
 from harness.stages.registry import reason as reason_of
 from harness.stages.sampling import LEVEL, median_interval_ranks
 from harness.stages.stage import LOOP, Stage, median
+from harness.workload.code import conflicts
 
 _TEXT = (
     *("machine", "commit", "env", "python", "jax", "jaxlib"),

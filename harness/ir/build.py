@@ -15,9 +15,19 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from harness import targets
-from harness.declare import discovery
-from harness.declare.location import locate
-from harness.declare.workload import (
+from harness.errors import ExitCode, HarnessError, UsageError, find_name
+from harness.measure.child import Child, of_module
+from harness.measure.job import Job
+from harness.measure.process import STARTUP_TIMEOUT_S, variables
+from harness.program.compiler.callers import CallBranch
+from harness.program.compiler.causes import CompileCause
+from harness.program.compiler.inside import Inside
+from harness.program.compiler.tree import CompileEvent
+from harness.program.facts import Facts
+from harness.program.kernels import WrittenKernel
+from harness.workload import discovery
+from harness.workload.location import locate
+from harness.workload.workload import (
     SEVERAL_DEVICES,
     TRANSFORMS,
     Case,
@@ -26,16 +36,6 @@ from harness.declare.workload import (
     name_of,
     skip_reason,
 )
-from harness.engine.child import Child, of_module
-from harness.engine.job import Job
-from harness.engine.process import STARTUP_TIMEOUT_S, variables
-from harness.errors import ExitCode, HarnessError, UsageError, find_name
-from harness.program.compiler.callers import CallBranch
-from harness.program.compiler.causes import CompileCause
-from harness.program.compiler.inside import Inside
-from harness.program.compiler.tree import CompileEvent
-from harness.program.facts import Facts
-from harness.program.kernels import WrittenKernel
 
 CHILD = "harness.ir.child"
 

@@ -1,6 +1,6 @@
 """The process that builds the program of one case, started by :mod:`harness.ir.build`.
 
-The job comes on standard input and messages go to the channel of :mod:`harness.engine.channel`.
+The job comes on standard input and messages go to the channel of :mod:`harness.measure.channel`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from typing import Any
 import jax
 import msgspec
 
-from harness.declare import location, transforms
-from harness.declare.workload import Workload, WorkloadError
-from harness.engine import channel
 from harness.ir.build import BuildJob, BuiltTexts, Failed, Message, Step
 from harness.ir.trials import STOPPED, trial_of, try_remedies
+from harness.measure import channel
 from harness.program import text
 from harness.program.compiler.callers import CallBranch, callers
 from harness.program.compiler.causes import causes
@@ -32,6 +30,8 @@ from harness.records.schema import plain_axes
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared, prepare
 from harness.targets import topologies
+from harness.workload import location, transforms
+from harness.workload.workload import Workload, WorkloadError
 
 
 def main() -> None:

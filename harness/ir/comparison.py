@@ -11,18 +11,18 @@ from pathlib import Path
 
 import msgspec
 
-from harness.declare import discovery
-from harness.declare.workload import TRANSFORMS, Case, Workload
-from harness.engine.job import Job
-from harness.engine.process import packages_of
 from harness.errors import HarnessError, UsageError, find_name, match_names
 from harness.ir import build
 from harness.ir.build import changed
+from harness.measure.job import Job
+from harness.measure.process import packages_of
 from harness.program.difference import facts_difference, text_difference
 from harness.program.facts import Facts
 from harness.records import kept
 from harness.records.git import checked_out, commit_of
 from harness.records.schema import Problems, Record, case_of, read_file
+from harness.workload import discovery
+from harness.workload.workload import TRANSFORMS, Case, Workload
 
 KINDS = {
     "case": "case:AXIS=VALUE[,AXIS=VALUE], another case of the workload",

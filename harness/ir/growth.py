@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from harness.declare.workload import Case, Workload, enumerate_cases, name_of
 from harness.errors import UsageError, find_name
 from harness.ir import build
 from harness.ir.build import BuiltTexts, SeveralCases, one_case
 from harness.ir.power_law import POWER_LAW, fit
 from harness.program.compiler import callers
+from harness.workload.workload import Case, Workload, enumerate_cases, name_of
 
 LEAST_VALUES = 3
 """A line goes through any two."""

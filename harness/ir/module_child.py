@@ -16,12 +16,12 @@ import msgspec
 
 from harness import targets
 from harness.ir.build import BuiltTexts
+from harness.jaxhooks.jax_names import compile_module
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import recorded
 from harness.program.kernels import written
 from harness.targets import topologies
 from harness.targets.target import Target
-from harness.watch.jax_names import compile_module
 
 _SEVERAL = re.compile(r"\b(?:mhlo\.)?num_(?:partitions|replicas) ?= ?([2-9]|\d\d+)\b")
 

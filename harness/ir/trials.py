@@ -8,11 +8,11 @@ from typing import Any
 
 import jax
 
+from harness.jaxhooks.jax_names import options_of
 from harness.program.compiler.causes import CompileCause, RemedyTrial
 from harness.program.compiler.rolled import rolled
 from harness.program.compiler.variants import VARIANTS
 from harness.records.failure import describe
-from harness.watch.jax_names import options_of
 
 ROUNDS = 6
 """Builds of each; see :attr:`harness.program.compiler.causes.RemedyTrial.is_noise`."""

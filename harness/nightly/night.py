@@ -17,10 +17,10 @@ from importlib import util
 from pathlib import Path
 
 from harness import __version__
-from harness.engine.child import Child
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
 from harness.frame.pairs import Arm, pair
+from harness.measure.child import Child
 from harness.nightly.measured import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records import environment, json_file
 from harness.records.files import OWN

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from harness.cache.ledger import Summary
 from harness.cache.saved import CacheSetting
+from harness.jaxhooks import events
 from harness.records.units import counted, seconds_text
-from harness.watch import events
 
 SHOWN_ERRORS = 3
 

@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
+from harness.jaxhooks.jax_names import COMPILE_SCRIPT
 from harness.program.compiler.causes import CompileCause, RemedyTrial
 from harness.program.compiler.inside import Inside
 from harness.program.compiler.places import Place
 from harness.program.compiler.tree import REST
 from harness.records.units import seconds_text, share_text, size_text
 from harness.targets.target import Target
-from harness.watch.jax_names import COMPILE_SCRIPT
 
 _CAUSES = {
     "constants": "{size} of constants are part of the program",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.cache.saved import DIRECTORY, LEAST_S, CacheSetting
+from harness.jaxhooks.events import Import
 from harness.output.cache import problem_lines, reason_text, setting_text
 from harness.output.profile_findings import FindingText, finding_texts, is_muted
 from harness.profiles.figures import Defect, DefectKind, damage, is_unknown, unexplained
@@ -29,7 +30,6 @@ from harness.profiles.summary import (
 )
 from harness.profiles.totals import SAMPLED, Total, totals
 from harness.records.units import counted, seconds_text, share_text, times_text
-from harness.watch.events import Import
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

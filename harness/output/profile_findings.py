@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.jaxhooks.events import Function
 from harness.output.profile_causes import several_text
 from harness.output.profile_remedies import remedy_text
 from harness.profiles.findings import Finding, Kind, findings
 from harness.profiles.names import Names, line_text
 from harness.records.units import counted, seconds_text, some, times_text
-from harness.watch.events import Function
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Sequence
 
+from harness.jaxhooks.events import Frame, Function
 from harness.patches.hoist import JITS, PARTIALS
 from harness.patches.source import Edit, ProgramFile, Refused, dotted
-from harness.watch.events import Frame, Function
 
 _MADE = frozenset(
     ("full", "full_like", "zeros_like", "ones_like", "array", "asarray", "linspace", "arange")

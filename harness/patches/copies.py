@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from harness.errors import UsageError
+from harness.jaxhooks import observe, programs
+from harness.jaxhooks.session import SAMPLE_VARIABLE
 from harness.profiles.recorded import Recorded, read
-from harness.watch import observe, programs
-from harness.watch.session import SAMPLE_VARIABLE
 
 MOST_BYTES = 500 * 10**6
 

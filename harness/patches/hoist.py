@@ -6,6 +6,7 @@ import ast
 import textwrap
 from dataclasses import dataclass
 
+from harness.jaxhooks.events import Frame, Function
 from harness.patches import effects
 from harness.patches.source import (
     LOOPS,
@@ -18,7 +19,6 @@ from harness.patches.source import (
     reads,
 )
 from harness.patches.surroundings import Surroundings, captured, method_object, scope_of
-from harness.watch.events import Frame, Function
 
 JITS = frozenset(
     ("jax.jit", "jit", "eqx.filter_jit", "equinox.filter_jit", "filter_jit", "nnx.jit")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.jaxhooks.events import Frame
 from harness.patches import arguments, copies, hoist
 from harness.patches.copies import CopiedProgram, Observed
 from harness.patches.source import Edit, ProgramFile, Refused
 from harness.profiles.findings import Finding, findings
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
-from harness.watch.events import Frame
 
 ONCE = ("JH001", "JH002", "JH004", "JH005", "JH006", "JH007", "JH010", "JH013", "JH014")
 DYNAMIC = ("JH020", "JH021", "JH022", "JH024", "JH025")

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
+from harness.jaxhooks.events import Backend, Import
 from harness.profiles.figures import Defect, damage
 from harness.profiles.functions import COUNTS, SIZES, Counted, by_function
 from harness.profiles.names import program_of, shortened
 from harness.profiles.pieces import STAGES
-from harness.watch.events import Backend, Import
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

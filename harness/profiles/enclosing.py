@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+from harness.jaxhooks.events import Frame
 from harness.profiles.causes.cause import ToJit
 from harness.profiles.model import Built
 from harness.profiles.names import line_text, package_of
-from harness.watch.events import Frame
 
 _MAP = re.compile(r"\btree(\.|_util\.tree_|_)map(_with_path)?\(")
 

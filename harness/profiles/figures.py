@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from harness.jaxhooks.events import MOST_STACKS, Backend, Function, Import, Request
 from harness.profiles.model import Built, seconds_of
-from harness.watch.events import MOST_STACKS, Backend, Function, Import, Request
 
 if TYPE_CHECKING:
     from harness.profiles.causes.cause import Cause, Shape

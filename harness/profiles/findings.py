@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from harness.jaxhooks import jax_names
+from harness.jaxhooks.events import Around, Frame, Function, LoweringCall
 from harness.profiles.causes.again import eager_remedy, is_iteration
 from harness.profiles.causes.arrays import of_one_axis, padded_counts
 from harness.profiles.causes.cause import Cause, Remedy, Shape
@@ -25,8 +27,6 @@ from harness.profiles.figures import BuildGroup, function_key, groups
 from harness.profiles.model import Built, count_of, seconds_of
 from harness.profiles.names import line_text
 from harness.profiles.pieces import STAGES
-from harness.watch import jax_names
-from harness.watch.events import Around, Frame, Function, LoweringCall
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.jaxhooks.events import Function, Started
 from harness.profiles.causes.cause import Cause
 from harness.profiles.model import Built
 from harness.profiles.names import place_of
 from harness.profiles.pieces import STAGES
-from harness.watch.events import Function, Started
 
 COUNTS = ("builds", "traces", "lowers", "compiles", "loads")
 """What is exact: any difference between two profiles is a change."""

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from harness.jaxhooks.compile_traces import MADE_SUFFIX, MODULE_SUFFIX, SUFFIX, TEXT_SUFFIX
+from harness.jaxhooks.programs import INSIDE
 from harness.profiles.figures import function_key
 from harness.profiles.model import Built
-from harness.watch.compile_traces import MADE_SUFFIX, MODULE_SUFFIX, SUFFIX, TEXT_SUFFIX
-from harness.watch.programs import INSIDE
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from harness.jaxhooks import events
+from harness.jaxhooks.log_file import SUFFIX
 from harness.profiles import pieces
 from harness.profiles.names import line_text
 from harness.profiles.pieces import Interval, Piece
-from harness.watch import events
-from harness.watch.log_file import SUFFIX
 
 NOWHERE = events.Frame("", 0, "", "program")
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-from harness.watch.events import Around, Function
+from harness.jaxhooks.events import Around, Function
 
 CELL = "notebook cell"
 """The place of what was typed into a notebook, where file names change with every run."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from harness.watch.events import Backend, Build, Import, Request, Running, Span
+from harness.jaxhooks.events import Backend, Build, Import, Request, Running, Span
 
 STAGES = ("trace", "lower", "compile", "load", "write")
 """What building is made of. `load` is what `compile` becomes where the persistent cache answers:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from harness.jaxhooks.events import Frame, Function
 from harness.profiles.model import Built
 from harness.profiles.pieces import STAGES
 from harness.profiles.recorded import Recorded
 from harness.profiles.tracks import process_names
-from harness.watch.events import Frame, Function
 
 KINDS = (*((stage, "nanoseconds") for stage in STAGES), ("builds", "count"))
 """The values of a sample, and their units; the first one that a viewer shows is :data:`DEFAULT`."""

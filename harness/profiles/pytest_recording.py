@@ -14,10 +14,10 @@ import pytest
 
 import harness
 from harness.errors import HarnessError, UsageError
-from harness.watch import session
-from harness.watch.events import Run
-from harness.watch.programs import new_folder, write_run
-from harness.watch.writer import Writer
+from harness.jaxhooks import session
+from harness.jaxhooks.events import Run
+from harness.jaxhooks.programs import new_folder, write_run
+from harness.jaxhooks.writer import Writer
 
 _FOLDER = "jax_profile"
 """What a worker of pytest-xdist is told the folder by."""

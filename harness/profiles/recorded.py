@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.errors import ProfileError, UsageError
+from harness.jaxhooks import session
+from harness.jaxhooks.events import RUN, Run
+from harness.jaxhooks.log_file import SUFFIX
+from harness.jaxhooks.writer import Writer
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.decide import decide
 from harness.profiles.model import Built, Process
 from harness.records import json_file
 from harness.records.recording import read_lines
-from harness.watch import session
-from harness.watch.events import RUN, Run
-from harness.watch.log_file import SUFFIX
-from harness.watch.writer import Writer
 
 _Made = TypeVar("_Made")
 

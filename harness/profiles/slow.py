@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from harness.jaxhooks import events
+from harness.jaxhooks.log_file import SUFFIX
 from harness.profiles.model import UNKNOWN, call_site_of
 from harness.records.recording import decoded
-from harness.watch import events
-from harness.watch.log_file import SUFFIX
 
 _READ = tuple(f'{{"event":"{kind}"'.encode() for kind in ("function", "stack", "running"))
 """How the lines begin that matter here; the others, nearly all, are not decoded as a whole."""

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from harness.cache.ledger import Summary, summarize
 from harness.cache.saved import CacheSetting, cache_settings
+from harness.jaxhooks import events
+from harness.jaxhooks.events import Import
 from harness.profiles.causes.kinds import BLAMELESS
 from harness.profiles.figures import function_key, requests_of
 from harness.profiles.model import Built, count_of
-from harness.watch import events
-from harness.watch.events import Import
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

@@ -11,6 +11,8 @@ import pandas as pd
 
 from harness.cache.saved import cold_seconds, saved_s
 from harness.errors import UsageError
+from harness.jaxhooks import events
+from harness.jaxhooks.events import Build, Function
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.kinds import BLAMELESS
 from harness.profiles.figures import groups, requests_of
@@ -18,8 +20,6 @@ from harness.profiles.model import call_site_of
 from harness.profiles.names import Names, around_text, line_text
 from harness.profiles.pieces import OTHER, STAGES, written_ns
 from harness.profiles.totals import PARTS, totals
-from harness.watch import events
-from harness.watch.events import Build, Function
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

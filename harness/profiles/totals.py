@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from harness.jaxhooks import events
 from harness.profiles.model import Process
 from harness.profiles.pieces import OTHER, STAGES
 from harness.profiles.tracks import starts
-from harness.watch import events
 
 if TYPE_CHECKING:
     from harness.profiles.recorded import Recorded

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.jaxhooks.events import Backend, Cleared, Import, Request
 from harness.profiles.names import program_of
 from harness.records.files import replaced
-from harness.watch.events import Backend, Cleared, Import, Request
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built, Process

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.engine.child import Child
 from harness.errors import UsageError
+from harness.jaxhooks import programs, remedies
+from harness.jaxhooks.events import Function
+from harness.jaxhooks.session import SAMPLE_VARIABLE
+from harness.measure.child import Child
 from harness.profiles.causes.kinds import BLAMELESS, KINDS
 from harness.profiles.figures import BuildGroup, function_key, groups, requests_of
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.names import FILTER_JIT, wrappers
 from harness.profiles.recorded import Recorded, read
-from harness.watch import programs, remedies
-from harness.watch.events import Function
-from harness.watch.session import SAMPLE_VARIABLE
 
 _ERROR = re.compile(r"[\w.]*(Error|Exception|Exit|Interrupt)\b")
 """Begins the line of a traceback that has what was raised."""
@@ -30,14 +30,14 @@ class AppliedRemedy:
     """What can be tried of a finding."""
 
     how: str
-    """`dynamic`, `strong` or `padded` as of :mod:`harness.watch.remedies`; or `cache`."""
+    """`dynamic`, `strong` or `padded` as of :mod:`harness.jaxhooks.remedies`; or `cache`."""
     function: Function | None
     """Whose builds it is to leave out; None: any."""
     arguments: tuple[str, ...]
     dtypes: tuple[str, ...]
     """Of what is always given one."""
     applied: Mapping[str, Any]
-    """What :mod:`harness.watch.remedies` gets; nothing of the persistent cache."""
+    """What :mod:`harness.jaxhooks.remedies` gets; nothing of the persistent cache."""
     predicted: int
     """Builds that it is to leave out."""
     predicted_s: float

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.jaxhooks import jax_names
 from harness.program.fact import Fact, Unit
-from harness.watch import jax_names
 
 
 def analysis(compiled: Any, custom_calls: int = 0) -> Any:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.declare.axes import RESERVED_AXES
 from harness.program import calls, cost, hlo, jaxpr, stablehlo
 from harness.program.fact import Fact, Source
+from harness.workload.axes import RESERVED_AXES
 
 FACTS: dict[str, Fact] = {
     fact.name: fact

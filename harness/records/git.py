@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.declare.location import Source
 from harness.errors import HarnessError, UsageError
-from harness.watch.temporary import PREFIX, temporary_folder
+from harness.jaxhooks.temporary import PREFIX, temporary_folder
+from harness.workload.location import Source
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeVar
 
 import msgspec
 
+from harness.jaxhooks.log_file import is_sealed, sealed
 from harness.records.files import replaced
-from harness.watch.log_file import is_sealed, sealed
 
 SEALED = 2
 """The schema from which on a file has a checksum."""

@@ -12,7 +12,7 @@ from harness.errors import UsageError, nearest
 FILE = "pyproject.toml"
 
 TABLES = ("thresholds", "profile")
-"""All that there are; `harness.scaffold.schema` says what stands in them."""
+"""All that there are; `harness.init.schema` says what stands in them."""
 
 
 def project_table(project: Path, name: str) -> Mapping[str, Any]:

@@ -11,9 +11,7 @@ from typing import Any, get_args
 import msgspec
 
 from harness.errors import ProfileError
-from harness.records.files import lines as lines_of
-from harness.records.json_file import SEALED, check_numbers
-from harness.watch.events import (
+from harness.jaxhooks.events import (
     SCHEMA,
     AnyLine,
     Component,
@@ -23,7 +21,9 @@ from harness.watch.events import (
     Request,
     Started,
 )
-from harness.watch.log_file import is_sealed
+from harness.jaxhooks.log_file import is_sealed
+from harness.records.files import lines as lines_of
+from harness.records.json_file import SEALED, check_numbers
 
 _decoders: dict[str, msgspec.json.Decoder[Any]] = {
     kind.__name__.lower(): msgspec.json.Decoder(kind) for kind in get_args(AnyLine)

@@ -16,13 +16,13 @@ from typing import Any
 
 import msgspec
 
-from harness.declare.workload import Case
+from harness.jaxhooks.log_file import is_sealed, sealed
 from harness.program.compiler.times import CompileTimes
 from harness.program.facts import Facts
 from harness.records.distribution import Distribution
 from harness.records.files import lines
 from harness.records.json_file import Count, Milliseconds
-from harness.watch.log_file import is_sealed, sealed
+from harness.workload.workload import Case
 
 SCHEMA = 1
 """Version of the layout of :class:`Record`; a reader skips, and counts, lines of any other."""
@@ -146,7 +146,7 @@ class Record(msgspec.Struct, omit_defaults=True):
     environment: msgspec.Raw
     """A JSON object: versions, host, flags that reach XLA, device."""
     precision: str = ""
-    """One of :data:`harness.declare.workload.PRECISIONS`, where the workload sweeps it."""
+    """One of :data:`harness.workload.workload.PRECISIONS`, where the workload sweeps it."""
     static: list[str] = msgspec.field(default_factory=list)
     """The axes that the function gets as static arguments."""
     reason: str = ""
@@ -154,7 +154,7 @@ class Record(msgspec.Struct, omit_defaults=True):
     reference_ns: dict[str, float] = msgspec.field(default_factory=dict)
     """The reference program's value in this process, per stage: what calibration divides by."""
     code: dict[str, str] = msgspec.field(default_factory=dict)
-    """The code that the process ran; see :mod:`harness.declare.code`. Old records know nothing."""
+    """The code that the process ran; see :mod:`harness.workload.code`. Old records know nothing."""
     fingerprint: str = ""
     facts: Facts | None = None
     """What was built, where this process compiled it."""

@@ -11,10 +11,10 @@ import jax
 import msgspec
 import numpy as np
 
-from harness.declare.jitted import Jitted
+from harness.jaxhooks import jax_names
 from harness.stages.scenarios.scenario import Artefact, NoArtefact
 from harness.targets.host import cpu_features
-from harness.watch import jax_names
+from harness.workload.jitted import Jitted
 
 RTOL = {"float16": 1e-2, "bfloat16": 3e-2, "float32": 1e-4, "complex64": 1e-4}
 """Relative tolerance of results by dtype, to the largest value; 1e-8 for wider floats, none for

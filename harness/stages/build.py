@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import jax
 
-from harness.declare.workload import SEVERAL_DEVICES
+from harness.jaxhooks import jax_names
 from harness.program.calls import calls
 from harness.stages import artefact as artefacts
 from harness.stages.own_options import jax_stage
 from harness.stages.prepared import Prepared, wrap
 from harness.stages.registry import STAGES
 from harness.stages.scenarios.scenario import Scenario
-from harness.watch import jax_names
+from harness.workload.workload import SEVERAL_DEVICES
 
 
 class Build:

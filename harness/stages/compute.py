@@ -15,11 +15,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from harness.jaxhooks import jax_names
 from harness.stages.blocks import Calls
 from harness.stages.build import Build
 from harness.stages.prepared import Prepared
 from harness.stages.stage import Unable
-from harness.watch import jax_names
 
 ROUNDS = 3
 """Rounds over the cases of a process, at the least: what slows the machine for a while should not

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 
-from harness.declare import inputs
-from harness.declare.jitted import Jitted
-from harness.watch.jax_names import options_of
+from harness.jaxhooks.jax_names import options_of
+from harness.workload import inputs
+from harness.workload.jitted import Jitted
 
 
 def jax_stage(made: Any, kind: type) -> Any:

@@ -13,6 +13,8 @@ from typing import Any
 
 import jax
 
+from harness.jaxhooks import evidence
+from harness.jaxhooks.temporary import temporary_folder
 from harness.program.collector import gc_off
 from harness.records.schema import StageSamples
 from harness.stages import artefact, injection
@@ -34,8 +36,6 @@ from harness.stages.scenarios import cache_state
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.scenarios.scenario import Scenario
 from harness.stages.stage import CALLS, Stage, Step
-from harness.watch import evidence
-from harness.watch.temporary import temporary_folder
 
 with suppress(ImportError):  # Windows has none, and only reads
     import resource

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from harness.declare import inputs, jitted, transforms
-from harness.declare.jitted import Jitted
-from harness.declare.workload import (
+from harness.stages import own_options
+from harness.workload import inputs, jitted, transforms
+from harness.workload.jitted import Jitted
+from harness.workload.workload import (
     Case,
     Workload,
     WorkloadError,
@@ -23,7 +24,6 @@ from harness.declare.workload import (
     static_arguments,
     where,
 )
-from harness.stages import own_options
 
 if TYPE_CHECKING:
     from harness.program.facts import Facts

@@ -1,7 +1,7 @@
 """The reference program: measured in every process, so that a drift of the machine can be seen.
 
 A value divided by the reference's value of the same process is called calibrated. Never change
-this program without raising `harness.declare.source.METHOD_VERSION`.
+this program without raising `harness.workload.source.METHOD_VERSION`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from harness.declare.workload import Spec, Workload, spec
+from harness.workload.workload import Spec, Workload, spec
 
 LOOP_ROUNDS = 2_000
 

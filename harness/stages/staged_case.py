@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.declare.workload import Case, Workload
+from harness.jaxhooks.evidence import Evidence
 from harness.program.facts import Facts, facts_of, read
 from harness.program.text import fingerprint
 from harness.records import kept
@@ -25,7 +25,7 @@ from harness.stages.scenarios.cache_state import switched_off
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.stages.stage import CALLS, Step
 from harness.targets.topologies import Topology
-from harness.watch.evidence import Evidence
+from harness.workload.workload import Case, Workload
 
 
 @dataclass

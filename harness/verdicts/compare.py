@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from harness.declare.filters import Filters
 from harness.frame import choose
 from harness.frame.arms import resolve
 from harness.frame.choose import takes_frame
@@ -20,6 +19,7 @@ from harness.verdicts.error_rates import ErrorRates, Setting, scatter_of, settin
 from harness.verdicts.judge import Judged, Terms, judge, judged_arms
 from harness.verdicts.memory import with_sizes
 from harness.verdicts.table import table
+from harness.workload.filters import Filters
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.engine.machine_load import BUSY_BEFORE, BUSY_SHARE
 from harness.frame.differences import sections
 from harness.frame.pairs import Pairs, Row
+from harness.measure.machine_load import BUSY_BEFORE, BUSY_SHARE
 from harness.verdicts.verdict import FULL_SHARE, Load
 
 OVERLOADED = 4.0

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from harness.engine.machine_load import BUSY_BEFORE, BUSY_SHARE
 from harness.errors import ExitCode
+from harness.measure.machine_load import BUSY_BEFORE, BUSY_SHARE
 
 SAME, FASTER, SLOWER, UNSURE, INCOMPARABLE = "same", "faster", "slower", "unsure", "incomparable"
 BROKEN = "broken"

@@ -11,8 +11,8 @@ from harness.asv.call import AsvCall
 from harness.asv.measure import measure, work_of
 from harness.asv.metrics import answers as answers_of
 from harness.asv.verbs import call_of
-from harness.declare.workload import Case, Workload, enumerate_cases, name_of, spec
 from harness.program.facts import Facts
+from harness.workload.workload import Case, Workload, enumerate_cases, name_of, spec
 from tests.asv.project import SCALE, Project
 from tests.frame.comparisons import xla
 from tests.frame.trees import failed, record
@@ -75,7 +75,7 @@ def test_asv_has_the_names_of_what_is_no_plain_value():
 
 
 def test_installing_twice_attaches_once():
-    from harness.declare import workload
+    from harness.workload import workload
 
     hooks = len(workload.declaration_hooks)
     suite.install()

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from harness.engine import lock
+from harness.measure import lock
 from tests.asv.project import SCALE, Project
 
 QUICK = {"HARNESS_FIRST_CALLS": "0"}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.cache.explain import Explained, explain_runs
 from harness.cache.ledger import Requests, read
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 from tests import forks
 from tests.cache.filled import environment
 from tools.cache_sharing import free_port

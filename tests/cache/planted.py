@@ -15,7 +15,7 @@ from jax._src.compilation_cache import compress_executable, decompress_executabl
 
 from harness.cache.executable import lacking_features
 from harness.cache.finding import Severity
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 from tests.cache.filled import backdate, entry_of
 
 MOVED = ("empty", "torn", "garbage", "wrong-module", "unloadable")

@@ -17,10 +17,10 @@ from harness.cache.directory import open_directory
 from harness.cache.doctor import CHECKS
 from harness.cache.loads import load
 from harness.cache.survey import survey
-from harness.engine import child
 from harness.errors import HarnessError
+from harness.jaxhooks import jax_names
+from harness.measure import child
 from harness.output import cache_doctor as words
-from harness.watch import jax_names
 from tests.cache.filled import CAP, backdate, checks, diagnose, entry_of, run_jax, spoil, the
 from tests.cache.planted import EARLY, MOVED, PLANTS, plant
 

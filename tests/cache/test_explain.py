@@ -12,10 +12,10 @@ from harness.cache import key_parts
 from harness.cache.explain import JAXLIB, Why, explain_runs
 from harness.cache.key_parts import KeyChange
 from harness.cache.ledger import Requests
+from harness.jaxhooks import jax_names
+from harness.jaxhooks.events import BELOW_TIME, Component
+from harness.jaxhooks.parts import Parts
 from harness.output import explain as words
-from harness.watch import jax_names
-from harness.watch.events import BELOW_TIME, Component
-from harness.watch.parts import Parts
 from tests.cache.causes import BASE, CASES, OLD, TWO, UPGRADED, Runs
 from tools.probe.bench import NotApplicable
 

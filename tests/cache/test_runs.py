@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from harness.cache.ledger import read
-from harness.watch.writer import encoded
+from harness.jaxhooks.writer import encoded
 from tests.cache.causes import Runs
 
 PROGRAM = """

@@ -17,10 +17,10 @@ from harness.cache.saved import (
     CacheSetting,
     cache_settings,
 )
+from harness.jaxhooks import events
+from harness.jaxhooks.events import Overridden, Request
+from harness.jaxhooks.writer import encoded
 from harness.output.cache import setting_text
-from harness.watch import events
-from harness.watch.events import Overridden, Request
-from harness.watch.writer import encoded
 
 MS = 10**6
 

@@ -9,11 +9,11 @@ import pytest
 
 from harness.cache.explain import explain_runs
 from harness.cache.ledger import later_directories, later_directory, read, summarize
+from harness.jaxhooks import events as reasons
+from harness.jaxhooks.events import Overridden
 from harness.output.cache import problem_lines
 from harness.output.explain import verdict
 from harness.output.ledger import rate_lines
-from harness.watch import events as reasons
-from harness.watch.events import Overridden
 from tests import forks
 from tests.cache.causes import UNDER_A_LEDGER, Runs
 from tests.cache.filled import environment

@@ -16,7 +16,7 @@ import pytest
 from harness.cache.directory import LocalDirectory, open_directory
 from harness.cache.executable import KNOWN_FORMATS
 from harness.cache.survey import evictions, survey
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 from tests import forks
 from tests.cache.filled import CAP, backdate, entry_of, run_jax
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from harness.engine import lock
+from harness.measure import lock
 from tests import forks
 from tests.frame.trees import record, write
 

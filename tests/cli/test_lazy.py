@@ -56,7 +56,7 @@ def test_few_imports_stand_inside_functions_and_each_says_why():
 def house(tmp_path_factory):
     """A copy of the package without the rooms that nothing else needs."""
     folder = tmp_path_factory.mktemp("house")
-    ignored = shutil.ignore_patterns("__pycache__", "fleet", "nightly", "scaffold")
+    ignored = shutil.ignore_patterns("__pycache__", "fleet", "nightly", "init")
     shutil.copytree(HARNESS, folder / "harness", ignore=ignored)
     (folder / "benchmarks").mkdir()
 

@@ -22,6 +22,7 @@ from harness.cache.entry import read_contents
 from harness.errors import StoreError
 from harness.frame import load as loading
 from harness.frame import parquet
+from harness.jaxhooks import events, parts, programs
 from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
 from harness.output.comparison import rates_text
 from harness.profiles import recorded
@@ -31,7 +32,6 @@ from harness.records.store import Store
 from harness.verdicts import error_rates
 from harness.verdicts.aa import rates as stored_rates
 from harness.verdicts.live import comparison as live
-from harness.watch import events, parts, programs
 from tests.frame.trees import failed, record
 from tests.profiles import logs
 
@@ -109,7 +109,7 @@ def _read_parquet(path: Path) -> Values:
     return {(name, at): repr(one) for name, own in columns.items() for at, one in enumerate(own)}
 
 
-WATCHED = Path(__file__).parents[1] / "watch" / "data"
+WATCHED = Path(__file__).parents[1] / "jaxhooks" / "data"
 
 
 def _profile(folder: Path) -> Path:

@@ -13,7 +13,7 @@ from tests.docs import session
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.settings import BEFORE, COMMANDS, FILES
 from tests.frame import trees
-from tests.scaffold.package import Package
+from tests.init.package import Package
 
 NOT_EXECUTED = "not executed"
 ELSEWHERE = "executed by"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.docs.pages import Block
-from tests.scaffold.package import Package
+from tests.init.package import Package
 
 _END = re.compile(r"\n<<(\d+) (\d+) ([\d.]+) ([\d.]+)>>\n")
 

@@ -20,7 +20,7 @@ import pytest
 import harness
 import harness.errors
 from harness.cli import app
-from tests.report.pages import start_browser, wait_until
+from tests.output.report.pages import start_browser, wait_until
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ import msgspec
 import pytest
 
 import harness
-from harness.declare.location import Source
 from harness.errors import ExitCode, HarnessError
 from harness.fleet import client as fleet_client
 from harness.fleet.worker import Answer, answer
 from harness.records import environment
+from harness.workload.location import Source
 from tools.fleet_processes import fleet, measured, times
 
 SMALL = """

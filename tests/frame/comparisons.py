@@ -71,7 +71,7 @@ def numpy(slopes_us: list[float], **fields: Any) -> list[Record]:
 
 def ceilings(copy_us: float = 12e3, gemm_us: float = 1e3, **fields: Any) -> list[Record]:
     """Return a copy of 120 MB (10 GB/s by default) and a product of order 1000 (2 Tflop/s)."""
-    fields = {"workload": "harness.sides.ceilings.Ceilings", **fields}
+    fields = {"workload": "harness.baselines.ceilings.Ceilings", **fields}
     precise = {"precision": "ieee", **fields}
     four = {"argument_bytes": 8 * MB, "output_bytes": 4 * MB, **fields.pop("comparison", {})}
     return [

@@ -109,7 +109,7 @@ def test_show_has_the_facts_on_request(command, tmp_path):
 
 def test_ratios_and_roofline_are_drawn_and_without_facts_no_roofline(command, results, tmp_path):
     pytest.importorskip("vl_convert")
-    from harness.report.sections.against import chart
+    from harness.output.report.sections.against import chart
 
     output = tmp_path / "drawn" / "fusion.svg"
     assert command("baselines", "-r", results, "--figure", output)[0] == 0

@@ -13,8 +13,8 @@ from harness.errors import HarnessWarning
 from harness.frame import choose, export
 from harness.frame.differences import shared_names
 from harness.frame.load import everything, frame_of
+from harness.init.files import MERGED
 from harness.records.schema import encode, to_raw
-from harness.scaffold.files import MERGED
 from tests.frame.trees import ENV, record, write, write_asv
 from tests.repositories import git
 from tests.verdicts.words import compare_arms

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import harness
-from harness.declare.workload import Workload, spec
 from harness.errors import HarnessWarning, StoreError, UsageError
 from harness.frame.columns import COLUMNS, LISTS, decode_axes, encode_axes
 from harness.frame.export import write
 from harness.frame.load import everything
 from harness.records.schema import StageSamples, to_raw
+from harness.workload.workload import Workload, spec
 from tests.frame import trees
 
 

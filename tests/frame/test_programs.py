@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import harness
-from harness.declare.workload import Workload, spec
+from harness.workload.workload import Workload, spec
 from tests.frame.cases import case, frame
 
 

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from harness.cli import ir as cli_ir
 from harness.cli import output
-from harness.declare import discovery
 from harness.errors import UsageError
 from harness.ir import build, comparison
 from harness.program import difference
 from harness.program.facts import BUILT, Facts
+from harness.workload import discovery
 from tests.ir import waves
 from tests.sweeps import SUITES
 

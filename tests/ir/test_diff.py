@@ -5,10 +5,10 @@ import sys
 
 import pytest
 
-from harness.declare.location import Source
 from harness.ir import comparison
 from harness.program.facts import Facts
 from harness.records.git import checked_out
+from harness.workload.location import Source
 from tests.ir import waves
 from tests.repositories import git
 

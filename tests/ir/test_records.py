@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from harness.asv.measure import measure as asv_measure
-from harness.engine.context import Context, Options
-from harness.engine.sweep import sweep as measure
 from harness.errors import StoreError
+from harness.measure.context import Context, Options
+from harness.measure.sweep import sweep as measure
 from harness.program.facts import Facts
 from harness.records import json_file, kept
 from harness.records.git import Commit

@@ -10,11 +10,11 @@ import pytest
 
 from harness.ir import trials
 from harness.ir.trials import ROUNDS, trial_of, try_remedies
+from harness.jaxhooks.jax_names import options_of
 from harness.output.compile import cause_lines
 from harness.program.compiler.causes import CompileCause, RemedyTrial
 from harness.program.compiler.inside import Inside, PassBranch
 from harness.program.compiler.variants import VARIANTS, constants_as_arguments
-from harness.watch.jax_names import options_of
 
 BIG = np.random.default_rng(0).random(2**18, np.float32)
 LOWERS = "/jax/core/compile/jaxpr_to_mlir_module_duration"

@@ -147,6 +147,6 @@ def test_type_checkers_see_the_types(installed):
         check=False,
     )
     assert 'Revealed type is "str"' in done.stdout, done.stdout + done.stderr
-    assert "harness.declare.workload.Spec" in done.stdout
+    assert "harness.workload.workload.Spec" in done.stdout
     assert "arg-type" in done.stdout
     assert "import-untyped" not in done.stdout

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.jaxhooks.events import Frame, Function
 from harness.output import profile_patch
 from harness.patches import arguments, copies, hoist
 from harness.patches.source import ProgramFile, Refused
-from harness.watch.events import Frame, Function
 from tools.profile_patches.__main__ import programs
 
 HEAD = "import functools\n\nimport jax\nimport jax.numpy as jnp\n\n\n"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from harness.jaxhooks import events
+from harness.jaxhooks.events import RUN, Run
+from harness.jaxhooks.writer import Writer, encoded
+from harness.output.report.profile.face import load_profile
 from harness.profiles.causes.cause import Cause
-from harness.report.profile.face import load_profile
-from harness.watch import events
-from harness.watch.events import RUN, Run
-from harness.watch.writer import Writer, encoded
 
 MAIN = 1
 FUNCTION = events.Function(1, "loss", "loss", "/project/train.py", 10, "program")

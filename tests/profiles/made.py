@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.jaxhooks import events
+from harness.jaxhooks.writer import encoded
+from harness.output.report.profile.face import Profile
 from harness.profiles.model import Process
-from harness.report.profile.face import Profile
-from harness.watch import events
-from harness.watch.writer import encoded
 from tests.profiles import logs
 
 CWD = "/home/somebody/project"

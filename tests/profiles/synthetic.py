@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harness.jaxhooks import events
+from harness.jaxhooks.events import Run
+from harness.jaxhooks.writer import encoded
+from harness.output.report.profile.face import Profile
 from harness.profiles.model import Process
-from harness.report.profile.face import Profile
-from harness.watch import events
-from harness.watch.events import Run
-from harness.watch.writer import encoded
 from tests.profiles import logs
 
 HOSTILE = ("<script>alert(1)</script>", 'x" onmouseover="alert(2)', "دالة_الخسارة", "<!-- & -->")

@@ -9,7 +9,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 from harness.profiles.findings import findings
-from tests.watch.recorded import profiled
+from tests.jaxhooks.recorded import profiled
 
 LEAST_OF_LOWER = 0.3
 """Seconds that a rule sleeps: the sampler looks every 25 ms."""

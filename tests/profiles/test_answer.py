@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import harness
+from harness.jaxhooks import events
 from harness.output.profile import LINES
 from harness.output.profile_findings import finding_texts
 from harness.output.profile_remedies import remedy_text
+from harness.output.report.profile.face import Profile, load_profile
 from harness.profiles.causes.cause import Cause, Remedy, ToJit, several
 from harness.profiles.findings import findings
-from harness.report.profile.face import Profile, load_profile
-from harness.watch import events
 from tests.profiles.logs import (
     MAIN,
     build,

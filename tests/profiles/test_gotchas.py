@@ -12,7 +12,7 @@ import pytest
 
 from harness.profiles.findings import findings
 from harness.program.compiler.structure import structure
-from tests.watch.recorded import profiled
+from tests.jaxhooks.recorded import profiled
 
 X = jnp.ones(5)
 WEIGHTS = {str(size): jnp.ones(size) for size in range(2, 6)}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 HARNESS = Path(__file__).parents[2] / "harness"
-ROOMS = ("profiles", "watch")
+ROOMS = ("profiles", "jaxhooks")
 
 APART = {
     *("match", "fullmatch", "search", "sub", "findall", "finditer"),  # a pattern's
@@ -44,31 +44,31 @@ ALLOWED = {
         "profiles/names.py: place_of",
         "profiles/names.py: program_of",
         "profiles/trials.py: _ran",
-        "watch/bootstrap/sitecustomize.py: _load_log_file",
-        "watch/builds.py: _is_jaxs",
-        "watch/call_sites.py: _pmapped",
-        "watch/call_sites.py: is_jitted_by_jax",
-        "watch/call_sites.py: kernel_of",
-        "watch/call_sites.py: origin_of",
-        "watch/compile_traces.py: CompileTraces._read",  # `module:function`
-        "watch/jax_names.py: compile_module",  # XLA's
-        "watch/jax_names.py: points",
-        "watch/ledger.py: open_until_exit",
-        "watch/log_file.py: LogFile.open",
-        "watch/log_file.py: _age_ns",
-        "watch/log_file.py: started",
-        "watch/observe.py: begin.as_numpy",  # NumPy's
-        "watch/observe.py: begin.observed",
-        "watch/programs.py: command_of",
-        "watch/programs.py: environment",
-        "watch/replacements.py: error_text",
-        "watch/session.py: _import_jax",
-        "watch/signatures.py: Texts._label",
-        "watch/statics.py: filtered_call",
-        "watch/structures.py: _fields",
-        "watch/structures.py: _read_by",
-        "watch/structures.py: compared_fields",
-        "watch/temporary.py: _remove",  # git's
+        "jaxhooks/bootstrap/sitecustomize.py: _load_log_file",
+        "jaxhooks/builds.py: _is_jaxs",
+        "jaxhooks/call_sites.py: _pmapped",
+        "jaxhooks/call_sites.py: is_jitted_by_jax",
+        "jaxhooks/call_sites.py: kernel_of",
+        "jaxhooks/call_sites.py: origin_of",
+        "jaxhooks/compile_traces.py: CompileTraces._read",  # `module:function`
+        "jaxhooks/jax_names.py: compile_module",  # XLA's
+        "jaxhooks/jax_names.py: points",
+        "jaxhooks/ledger.py: open_until_exit",
+        "jaxhooks/log_file.py: LogFile.open",
+        "jaxhooks/log_file.py: _age_ns",
+        "jaxhooks/log_file.py: started",
+        "jaxhooks/observe.py: begin.as_numpy",  # NumPy's
+        "jaxhooks/observe.py: begin.observed",
+        "jaxhooks/programs.py: command_of",
+        "jaxhooks/programs.py: environment",
+        "jaxhooks/replacements.py: error_text",
+        "jaxhooks/session.py: _import_jax",
+        "jaxhooks/signatures.py: Texts._label",
+        "jaxhooks/statics.py: filtered_call",
+        "jaxhooks/structures.py: _fields",
+        "jaxhooks/structures.py: _read_by",
+        "jaxhooks/structures.py: compared_fields",
+        "jaxhooks/temporary.py: _remove",  # git's
     ),
     "JAX's: types, shardings, options, settings": (
         "profiles/causes/arrays.py: _wider",
@@ -78,19 +78,19 @@ ALLOWED = {
         "profiles/causes/values.py: array_type",
         "profiles/causes/values.py: moved",
         "profiles/compare.py: _facts",
-        "watch/cache_keys.py: KeyParts.proves",
-        "watch/cache_keys.py: SettingsReader._state",
-        "watch/cache_keys.py: _attributes",
-        "watch/cache_keys.py: _option_fields",
-        "watch/cache_keys.py: _readable",
-        "watch/cache_keys.py: _setting_text",
-        "watch/call_sites.py: source_of",
-        "watch/outcomes.py: _directory",
-        "watch/requests.py: _Requests._evict_entries",
-        "watch/signatures.py: Texts.leaf",
-        "watch/signatures.py: jit_options",
-        "watch/signatures.py: layout_text",
-        "watch/structures.py: static_text",
+        "jaxhooks/cache_keys.py: KeyParts.proves",
+        "jaxhooks/cache_keys.py: SettingsReader._state",
+        "jaxhooks/cache_keys.py: _attributes",
+        "jaxhooks/cache_keys.py: _option_fields",
+        "jaxhooks/cache_keys.py: _readable",
+        "jaxhooks/cache_keys.py: _setting_text",
+        "jaxhooks/call_sites.py: source_of",
+        "jaxhooks/outcomes.py: _directory",
+        "jaxhooks/requests.py: _Requests._evict_entries",
+        "jaxhooks/signatures.py: Texts.leaf",
+        "jaxhooks/signatures.py: jit_options",
+        "jaxhooks/signatures.py: layout_text",
+        "jaxhooks/structures.py: static_text",
     ),
     "the `repr` of a value, and the type of it": (
         "profiles/causes/functions.py: traced_for",
@@ -113,8 +113,8 @@ ALLOWED = {
         "profiles/causes/functions.py: chosen_statics",
         "profiles/causes/functions.py: recreated_remedy",
         "profiles/causes/functions.py: static_values",
-        "watch/evidence.py: contradiction",
-        "watch/remedies.py: Remedied._changed",  # a path in arguments, as JAX prints it
+        "jaxhooks/evidence.py: contradiction",
+        "jaxhooks/remedies.py: Remedied._changed",  # a path in arguments, as JAX prints it
     ),
     "nothing is decided: a text is made, a column has the type of its unit": (
         "profiles/causes/cause.py: Cause.values",

@@ -9,7 +9,7 @@ import pytest
 
 from harness.profiles.recorded import read
 from tests import forks
-from tests.watch.programs import environment
+from tests.jaxhooks.programs import environment
 
 PLUGIN = "harness.profiles.pytest_plugin"
 TESTS = """
@@ -80,7 +80,7 @@ def test_where_it_is_not_asked_for_nothing_is_imported(tmp_path, fresh_processes
         "import sys, pytest\n"
         "def test_light():\n"
         "    assert 'harness.profiles.pytest_plugin' in sys.modules\n"
-        "    heavy = {'jax', 'pandas', 'msgspec', 'harness.watch'}\n"
+        "    heavy = {'jax', 'pandas', 'msgspec', 'harness.jaxhooks'}\n"
         "    assert not heavy & set(sys.modules)\n"
     )
     (tmp_path / "test_light.py").write_text(code)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from harness.jaxhooks import events
+from harness.jaxhooks.writer import encoded
 from harness.profiles.slow import MANY, Often, Slow, SlowBuilds
-from harness.watch import events
-from harness.watch.writer import encoded
 from tests.profiles import logs
 
 S = 1_000_000_000

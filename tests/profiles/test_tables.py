@@ -16,11 +16,11 @@ from harness.cli.output import print_page
 from harness.cli.profile import app
 from harness.cli.profile import show as showing
 from harness.errors import ProfileError, UsageError
+from harness.jaxhooks import events
 from harness.output.profile_tables import listed
 from harness.profiles import tables
 from harness.profiles.causes.cause import Remedy
 from harness.profiles.tables import TABLES
-from harness.watch import events
 from tests.profiles.logs import (
     MAIN,
     build,

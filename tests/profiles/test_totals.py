@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from harness.jaxhooks import events
 from harness.profiles.totals import PARTS, totals
-from harness.watch import events
 from tests.profiles.logs import MAIN, build, ended, ns, profile_of, request, samples, started
 
 

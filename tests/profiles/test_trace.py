@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from harness.cli.profile import app
 from harness.errors import StoreError, UsageError
+from harness.jaxhooks import events
+from harness.output.report.profile.face import Profile
 from harness.profiles import model, tracks
-from harness.report.profile.face import Profile
-from harness.watch import events
 from tests.profiles import synthetic
 
 METADATA = {

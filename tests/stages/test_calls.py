@@ -18,8 +18,8 @@ CODE = """
 import json, random, sys
 from pathlib import Path
 
-from harness.declare.location import import_file
-from harness.declare.workload import enumerate_cases
+from harness.workload.location import import_file
+from harness.workload.workload import enumerate_cases
 from harness.stages.build import count_calls
 from harness.stages.prepared import prepare
 

@@ -11,8 +11,8 @@ import pytest
 
 import harness
 from harness.asv.metrics import answers
-from harness.declare.workload import Case, Workload, spec
 from harness.frame.load import everything
+from harness.jaxhooks import jax_names
 from harness.output.tables import stage_table
 from harness.stages import compute, registry
 from harness.stages.compute import NotComputed, inline_calls
@@ -22,7 +22,7 @@ from harness.stages.prepared import prepare
 from harness.stages.registry import STAGES
 from harness.stages.stage import WHY, Unable
 from harness.stages.staged_case import StagedCase
-from harness.watch import jax_names
+from harness.workload.workload import Case, Workload, spec
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -33,7 +33,7 @@ ON_ONE_THREAD = """
 import os, resource
 import jax
 from harness.stages.compute import client
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 x = jax.numpy.ones((300, 300))
 compiled = jax.jit(lambda x: jax.numpy.tanh(x @ x).sum(0) @ x).lower(x).compile()
 compiled(x).block_until_ready()

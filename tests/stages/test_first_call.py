@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.engine.process import MeasuringProcess
 from harness.frame.load import frame_of
 from harness.frame.startup import cache_effectiveness
+from harness.measure.process import MeasuringProcess
 from harness.output.tables import collected_text, stage_table
 from harness.records.schema import FIRST_CALL
 from tests.sweeps import sweep, workload

@@ -7,11 +7,11 @@ import time
 import jax
 import pytest
 
-from harness.declare.workload import Case, Workload, spec
 from harness.stages import injection, registry
 from harness.stages.injection import Injected, Work, lengthened, measure_work
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
+from harness.workload.workload import Case, Workload, spec
 
 STAGES = ("trace", "lower", "compile", "dispatch", "execute")
 SHORT_S = 0.0005

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from jax import lax
 
-from harness.declare import jitted
-from harness.declare.check import check
-from harness.declare.transforms import NotApplicable
-from harness.declare.workload import Case, Workload, WorkloadError, arguments, spec
 from harness.stages.inside import open_up
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
+from harness.workload import jitted
+from harness.workload.check import check
+from harness.workload.transforms import NotApplicable
+from harness.workload.workload import Case, Workload, WorkloadError, arguments, spec
 
 SHORT_S = 0.0005
 

@@ -3,8 +3,8 @@
 import pytest
 
 from harness import targets
-from harness.declare.discovery import discover
 from harness.stages.registry import CASE_STAGES
+from harness.workload.discovery import discover
 from tests.sweeps import SUITES, sweep
 
 pytestmark = pytest.mark.nightly  # `test_jitted` has objects of the same libraries

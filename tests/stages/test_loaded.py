@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from harness.declare.workload import Case
-from harness.engine.process import MeasuringProcess
+from harness.jaxhooks.evidence import Evidence
+from harness.measure.process import MeasuringProcess
 from harness.records.schema import FIRST_CALL
 from harness.stages import artefact
 from harness.stages.build import Build
@@ -21,7 +21,7 @@ from harness.stages.scenarios import executable
 from harness.stages.scenarios.registry import SCENARIOS, inapplicable
 from harness.stages.scenarios.scenario import Artefact
 from harness.targets import find
-from harness.watch.evidence import Evidence
+from harness.workload.workload import Case
 from tests.sweeps import sweep, workload
 
 Plain = workload("loaded", "Plain")

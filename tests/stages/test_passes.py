@@ -16,8 +16,6 @@ import pytest
 from jax import lax
 from jax.experimental import sparse
 
-from harness.declare import transforms
-from harness.declare.workload import Case, Workload, WorkloadError, enumerate_cases, spec
 from harness.program.collector import gc_off
 from harness.stages import blocks, passes, registry
 from harness.stages.passes import take_pass
@@ -25,6 +23,8 @@ from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES
 from harness.stages.scenarios import cache_state
 from harness.stages.staged_case import StagedCase
+from harness.workload import transforms
+from harness.workload.workload import Case, Workload, WorkloadError, enumerate_cases, spec
 from tests.sweeps import workload
 
 SHORT_S = 0.0005
@@ -415,11 +415,11 @@ import warnings
 
 warnings.simplefilter("error")
 import jax
-from harness.declare import transforms
+from harness.workload import transforms
 from harness.stages.passes import take_pass
 from harness.stages.prepared import prepare
-from harness.watch import evidence
-from harness.declare.workload import Case, Workload, spec
+from harness.jaxhooks import evidence
+from harness.workload.workload import Case, Workload, spec
 
 class Both(Workload):
     sweep = {"factor": [3]}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from harness import sweep as measure
-from harness.engine.process import MeasuringProcess
 from harness.errors import UsageError
+from harness.measure.process import MeasuringProcess
 from harness.stages.scenarios import registry as scenarios
 from tests.sweeps import sweep, workload
 

@@ -3,11 +3,11 @@
 import jax
 import jax.numpy as jnp
 
-from harness.declare.workload import Case, Workload, spec
-from harness.engine import staged
+from harness.jaxhooks import jax_names
+from harness.measure import staged
 from harness.stages.registry import names
 from harness.stages.staged_case import StagedCase
-from harness.watch import jax_names
+from harness.workload.workload import Case, Workload, spec
 
 
 def made(function):

@@ -17,15 +17,15 @@ from asv_runner.benchmarks.mark import SkipNotImplemented
 from harness import targets
 from harness.asv import suite
 from harness.asv.metrics import answers as answers_of
-from harness.declare import location
-from harness.declare.discovery import discover
-from harness.declare.workload import Case
-from harness.engine.context import Options, local_context
-from harness.engine.plan import Plan
 from harness.frame.load import frame_of
 from harness.ir import build
+from harness.measure.context import Options, local_context
+from harness.measure.plan import Plan
 from harness.stages import sampling
 from harness.targets import topologies
+from harness.workload import location
+from harness.workload.discovery import discover
+from harness.workload.workload import Case
 from tests.sweeps import SUITES, sweep, workload
 
 Kinds, Updated = (

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from harness import targets
-from harness.declare.check import check
-from harness.declare.workload import Workload, WorkloadError, spec
 from harness.errors import UsageError
 from harness.records import environment
 from harness.targets import described_gpu, host
+from harness.workload.check import check
+from harness.workload.workload import Workload, WorkloadError, spec
 
 H200 = (Path(targets.__file__).parent / "data" / "h200.pbtxt").read_text()
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from harness import targets
-from harness.sides.cupy_eager import DRIVER_FILE
+from harness.baselines.cupy_eager import DRIVER_FILE
 from tools.gpu import ready
 from tools.gpu.checks import CHECKS
 from tools.gpu.libraries import Xla

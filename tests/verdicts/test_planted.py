@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from harness.declare.filters import Filters
 from harness.errors import ExitCode
 from harness.frame.pairs import Arm, pair
 from harness.output.comparison import stage_lines, summary_text
@@ -15,6 +14,7 @@ from harness.output.comparison_markdown import to_markdown
 from harness.output.verdicts import reasons_of, sentence
 from harness.verdicts.compare import judged_pairs
 from harness.verdicts.table import exit_code_of as exit_code
+from harness.workload.filters import Filters
 from tests.verdicts.planted import arms, slowed
 from tests.verdicts.words import compare_arms
 

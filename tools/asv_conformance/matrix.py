@@ -10,7 +10,7 @@ import pytest
 
 from tests.asv.project import MACHINE, PYTHON, Installed, copied
 from tests.docs import asv_scripts
-from tests.report.pages import start_browser, wait_until
+from tests.output.report.pages import start_browser, wait_until
 from tools.asv_conformance.suite import PLAIN, chosen, previewed
 
 RELEASES = ("0.10.1", "0.10.2")

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import Workload
-from harness.declare.location import import_file
-from harness.declare.workload import name_of
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
+from harness.measure.context import Options, local_context
+from harness.measure.sweep import sweep
 from harness.stages.sampling import effort
+from harness.workload.location import import_file
+from harness.workload.workload import name_of
 from tools.corpus.programs.program import FOLDER
 from tools.corpus.table import compared, markdown, write_below
 

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from harness import targets
-from harness.sides.cupy_eager import CupyEager
+from harness.baselines.cupy_eager import CupyEager
 
 TIMEOUT_S = 90.0
 BUDGET_S = 240.0

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from harness import targets
+from harness.baselines import ceilings
+from harness.baselines.cupy_eager import count_compiles, explain, lacking, require_cupy
+from harness.baselines.side import Unavailable
+from harness.baselines.timing import attribute
 from harness.program.facts import facts_of
-from harness.sides import ceilings
-from harness.sides.cupy_eager import count_compiles, explain, lacking, require_cupy
-from harness.sides.side import Unavailable
-from harness.sides.timing import attribute
 from tools.gpu.libraries import Cupy, Xla
 from tools.gpu.programs import PROGRAMS, gelu, product, products, softmax, square
 

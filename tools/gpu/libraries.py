@@ -5,12 +5,12 @@ import importlib
 import re
 
 from harness import targets
-from harness.declare.workload import PRECISIONS, Case, Workload
+from harness.baselines.counting import tally
+from harness.baselines.cupy_fused import Fused, fell_back
+from harness.baselines.cupy_graph import CupyGraph
+from harness.baselines.side import Unavailable
 from harness.program.facts import facts_of
-from harness.sides.counting import tally
-from harness.sides.cupy_fused import Fused, fell_back
-from harness.sides.cupy_graph import CupyGraph
-from harness.sides.side import Unavailable
+from harness.workload.workload import PRECISIONS, Case, Workload
 from tools.gpu.programs import slope
 
 _VERBOSE = 1

@@ -13,9 +13,9 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 
-from harness.declare.discovery import discover
 from harness.errors import HarnessError
 from harness.ir import build
+from harness.workload.discovery import discover
 
 HERE = Path(__file__).parent
 

@@ -33,7 +33,7 @@ class Tanh{number}(Workload):
 
 DISCOVER = """
 import json, pathlib, sys, time
-from harness.declare import discovery
+from harness.workload import discovery
 begin = time.process_time()
 import jax
 imported = time.process_time()

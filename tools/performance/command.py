@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from harness.declare import discovery
-from harness.engine.context import Options, local_context
-from harness.engine.sweep import sweep
+from harness.measure.context import Options, local_context
+from harness.measure.sweep import sweep
 from harness.stages import sampling
+from harness.workload import discovery
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCHMARKS = ROOT / "benchmarks"
@@ -123,9 +123,9 @@ def prepared(chosen: Sequence[Any], topology: Any = None) -> Iterator[tuple[str,
     """Yield the name of each case that can be measured here, and the case made ready."""
     import jax
 
-    from harness.declare.transforms import NotApplicable
-    from harness.declare.workload import WorkloadError, enumerate_cases, name_of
     from harness.stages.prepared import prepare
+    from harness.workload.transforms import NotApplicable
+    from harness.workload.workload import WorkloadError, enumerate_cases, name_of
 
     for workload in chosen:
         jax.config.update("jax_enable_x64", workload.x64)

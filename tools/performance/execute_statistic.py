@@ -37,8 +37,8 @@ def measure(pass_ns: int) -> dict[str, dict[str, float]]:
     """Measure every case in this process."""
     import jax
 
+    from harness.jaxhooks import evidence
     from harness.stages.passes import take_pass
-    from harness.watch import evidence
 
     proof, clock = evidence.Evidence(), time.perf_counter_ns
     cases = list(prepared([one for one in workloads() if one.__name__ in NAMES]))

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.declare.workload import name_of
-from harness.engine.context import Options, local_context
-from harness.engine.execution import execute
-from harness.engine.outcome import Outcome
-from harness.engine.parents import Parents
-from harness.engine.state import GroupListener, SweepState
+from harness.measure.context import Options, local_context
+from harness.measure.execution import execute
+from harness.measure.outcome import Outcome
+from harness.measure.parents import Parents
+from harness.measure.state import GroupListener, SweepState
 from harness.stages import sampling
 from harness.stages.registry import STAGES, values_ns
+from harness.workload.workload import name_of
 from tools.performance.command import BENCHMARKS, options, workloads
 from tools.performance.paired import paired
 

@@ -14,7 +14,7 @@ counts as a process too (target in the scenarios `cold` and `warm`: at most 1.3)
 import statistics
 import time
 
-from harness.engine.process import MeasuringProcess
+from harness.measure.process import MeasuringProcess
 from harness.stages.registry import values_ns
 from tools.performance.command import options, swept, workloads
 

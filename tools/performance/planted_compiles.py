@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from harness.declare import location
 from harness.program.compiler.causes import CompileCause
 from harness.program.compiler.tree import REST
+from harness.workload import location
 from tests.sweeps import SUITES
 from tools.performance.command import HARNESS, options, took
 

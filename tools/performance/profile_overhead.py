@@ -29,7 +29,7 @@ from jax._src import monitoring
 
 import harness
 from harness.errors import HarnessError
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 from tools.performance.command import HARNESS, in_turns, options
 from tools.performance.paired import Paired, paired
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import harness
+from harness.jaxhooks import events
+from harness.jaxhooks.writer import Writer
 from harness.profiles.recorded import Recorded
 from harness.profiles.slow import SlowBuilds
-from harness.watch import events
-from harness.watch.writer import Writer
 from tools.performance.command import options
 
 _T = TypeVar("_T")

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import harness
-from harness.watch import session
+from harness.jaxhooks import session
 from tools.performance.command import options
 
 TARGET = 0.05

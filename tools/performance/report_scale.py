@@ -11,10 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harness.report.page import render
+from harness.output.report.page import render
 from harness.stages.registry import CASE_STAGES
-from tests.report.pages import COMPLETE, reported, start_browser, wait_until
-from tests.report.synthetic import CACHED, SIZES, frame
+from tests.output.report.pages import COMPLETE, reported, start_browser, wait_until
+from tests.output.report.synthetic import CACHED, SIZES, frame
 from tools.performance.command import options
 
 CHOOSE = """

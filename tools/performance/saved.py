@@ -20,7 +20,7 @@ from typing import Any
 import pandas as pd
 
 from harness.cache.ledger import read, summarize
-from harness.watch.events import Request
+from harness.jaxhooks.events import Request
 from tests import forks
 from tools.performance.command import options
 

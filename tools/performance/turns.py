@@ -20,7 +20,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from harness.watch.temporary import temporary_folder
+from harness.jaxhooks.temporary import temporary_folder
 from tools.performance.command import options
 
 WORKLOAD = '''

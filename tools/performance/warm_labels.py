@@ -15,7 +15,7 @@ from pathlib import Path
 import jax.numpy as jnp
 
 from harness import Workload, spec
-from harness.engine.process import MeasuringProcess
+from harness.measure.process import MeasuringProcess
 from tools.performance.command import options, swept
 
 DAMAGES = ("none", "none", "none", "removed", "torn", "emptied", "flipped", "garbage", "swapped")

@@ -19,12 +19,12 @@ import msgspec
 import psutil
 
 from harness import targets
-from harness.declare.workload import SEVERAL_DEVICES, skip_reason
 from harness.program.compiler.inside import inside
 from harness.program.compiler.recording import recorded
 from harness.program.compiler.times import compile_times
 from harness.stages.build import Build
 from harness.targets import topologies
+from harness.workload.workload import SEVERAL_DEVICES, skip_reason
 from tools.performance.command import prepared, workloads
 
 ROUNDS = 2

@@ -30,8 +30,8 @@ from harness.cache.verify import verify as verify_entries
 from harness.cli import options
 from harness.cli.options import Argument, CacheDirectory, MaxSize, Option
 from harness.cli.output import Heading, Output, Part
-from harness.engine.lock import measuring
 from harness.errors import HarnessError, UsageError
+from harness.measure.lock import measuring
 from harness.output import cache_doctor as words
 from harness.targets.host import installed
 

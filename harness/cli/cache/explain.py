@@ -15,10 +15,10 @@ from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes
 from harness.errors import ExitCode
+from harness.jaxhooks.events import Request
 from harness.output.cache import reason_text
 from harness.output.explain import label, lines, settings_text, verdict
 from harness.records.units import counted, some
-from harness.watch.events import Request
 
 MOST_NAMES = MOST_SHOWN = 3
 """So many modules of one verdict are named, and so many verdicts shown line by line."""

@@ -20,12 +20,12 @@ from harness.cli.options import Argument, Option, OutputFormat
 from harness.cli.output import Format, Output, check_writable, notes, print_page
 from harness.errors import ExitCode, UsageError
 from harness.frame.export import parquet
+from harness.jaxhooks import programs
+from harness.jaxhooks.events import Request
+from harness.jaxhooks.temporary import temporary_folder
 from harness.output.ledger import NO_REQUEST, rate_line
 from harness.records.files import replaced
 from harness.records.units import counted
-from harness.watch import programs
-from harness.watch.events import Request
-from harness.watch.temporary import temporary_folder
 
 
 class _AfterDashes(Command):

@@ -10,8 +10,11 @@ from rich.console import Console
 
 from harness.cli.output import check_writable, notes
 from harness.errors import ExitCode, HarnessError, UsageError, nearest
+from harness.jaxhooks import programs
+from harness.jaxhooks.programs import Ran
 from harness.output.profile import summary
 from harness.output.profile_inside import inside_lines
+from harness.output.report import files
 from harness.profiles.causes.cause import IDS
 from harness.profiles.figures import is_unknown
 from harness.profiles.pprof import pprof_of
@@ -21,9 +24,6 @@ from harness.profiles.tracks import save, trace_of
 from harness.records.files import replaced
 from harness.records.printable import printable
 from harness.records.project_tables import FILE, project_table
-from harness.report import files
-from harness.watch import programs
-from harness.watch.programs import Ran
 
 SUFFIXES = (".html", ".json", ".json.gz", ".pb.gz")
 """Of the files that a profile can be written as."""
@@ -96,7 +96,7 @@ def write(profile: Recorded, output: Path) -> str:
         return f"{len(made) / 1e3:.1f} kB"
     if output.suffix != ".html":
         return f"{save(trace_of(profile), output)} events"
-    from harness.report.profile.page import write as write_page  # pandas and altair
+    from harness.output.report.profile.page import write as write_page  # pandas and altair
 
     return f"{write_page(profile, output) / 1e6:.1f} MB"
 

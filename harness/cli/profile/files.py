@@ -57,8 +57,8 @@ def report(
     if figures is None:
         say(f"{output}: {answer.write(read(folder), output)}")
         return
-    from harness.report import page  # of the extra `figures`
-    from harness.report.profile.page import profile_report
+    from harness.output.report import page  # of the extra `figures`
+    from harness.output.report.profile.page import profile_report
 
     made = profile_report(read(folder))
     say(f"{output}: {page.save(made, output) / 1e6:.1f} MB")

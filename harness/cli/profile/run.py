@@ -13,7 +13,7 @@ from harness.cli import options
 from harness.cli.lazy import SETTINGS
 from harness.cli.options import Argument, Option
 from harness.errors import UsageError
-from harness.watch import programs
+from harness.jaxhooks import programs
 
 ANNOUNCE_S = 5.0
 LOOK_EVERY_S = 0.25

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.errors import UsageError
+from harness.jaxhooks import jax_names
+from harness.jaxhooks.events import Build
 from harness.profiles.budgets.limits import LIMITS, CauseOf, Chosen
 from harness.profiles.causes.cause import Cause
 from harness.profiles.causes.decide import decide
 from harness.profiles.functions import Counted, by_function
 from harness.profiles.model import Built
 from harness.profiles.recorded import Recorded
-from harness.watch import jax_names
-from harness.watch.events import Build
 
 
 class User(NamedTuple):

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from harness.jaxhooks.events import Cleared
 from harness.profiles.causes.cause import Cause, Remedy
 from harness.profiles.causes.values import place_text
 from harness.profiles.names import package_of
-from harness.watch.events import Cleared
 
 if TYPE_CHECKING:
     from harness.profiles.model import Built

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from harness.jaxhooks.events import Leaf, Static
+from harness.jaxhooks.remedies import power_of_two
 from harness.profiles.causes.cause import Cause, Change, Pair, Remedy, Shape, Way, WithoutEdit
 from harness.profiles.causes.values import (
     array_type,
@@ -16,8 +18,6 @@ from harness.profiles.causes.values import (
     static_change,
 )
 from harness.profiles.model import Built
-from harness.watch.events import Leaf, Static
-from harness.watch.remedies import power_of_two
 
 Leaves = tuple[Leaf, Leaf]
 

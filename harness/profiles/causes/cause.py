@@ -269,7 +269,7 @@ class WithoutEdit(NamedTuple):
     """How a remedy is applied without an edit."""
 
     applied: Mapping[str, Any]
-    """What :mod:`harness.watch.remedies` gets besides the function."""
+    """What :mod:`harness.jaxhooks.remedies` gets besides the function."""
     left_out: Sequence[Built] | None = None
     """The builds that it leaves out, if not all that have the cause."""
 

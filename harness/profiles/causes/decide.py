@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.jaxhooks import events
 from harness.profiles.causes import again
 from harness.profiles.causes.again import eager_remedy
 from harness.profiles.causes.cause import (
@@ -39,7 +40,6 @@ from harness.profiles.causes.history import (
 )
 from harness.profiles.causes.kinds import LOOKS
 from harness.profiles.model import Built, Process
-from harness.watch import events
 
 _ALONE = ("statics", "context", "options")
 """Places of which one cause tells."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.jaxhooks.events import Static
 from harness.profiles.causes.again import library_remedy
 from harness.profiles.causes.cause import Cause, Change, Difference, Pair, Remedy, WithoutEdit
 from harness.profiles.causes.values import (
@@ -18,7 +19,6 @@ from harness.profiles.causes.values import (
 )
 from harness.profiles.model import Built
 from harness.profiles.names import FILTER_JIT, package_of, wrappers
-from harness.watch.events import Static
 
 _KINDS = ("new function object", "pytree")
 """What a function that is recreated for another program differs in."""

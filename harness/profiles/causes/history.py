@@ -8,9 +8,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harness.jaxhooks import events
 from harness.profiles.causes.values import CONTEXTS, committed, defined_at
 from harness.profiles.model import Built
-from harness.watch import events
 
 CONTEXT, STATICS, TYPES = 2, 4, 5
 """The positions of aspects that consist of several parts."""

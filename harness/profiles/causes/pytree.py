@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from harness.jaxhooks.events import Arguments, Dynamic, FixedField, Static, Tree
 from harness.profiles.causes.cause import (
     Cause,
     Change,
@@ -25,7 +26,6 @@ from harness.profiles.causes.values import (
 )
 from harness.profiles.model import Built
 from harness.profiles.names import FILTER_JIT, package_of, shortened, wrappers
-from harness.watch.events import Arguments, Dynamic, FixedField, Static, Tree
 
 Form = Literal[
     "",

@@ -7,9 +7,9 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
+from harness.jaxhooks import events
+from harness.jaxhooks.events import LONGEST_VALUE
 from harness.profiles.causes.cause import Cause, Change, Look, Pair, Shape, Way
-from harness.watch import events
-from harness.watch.events import LONGEST_VALUE
 
 _TYPE = re.compile(r"(?P<dtype>[^\[]*)\[(?P<shape>[^\]]*)\](?P<end>\}?)", re.DOTALL)
 _SPACE = re.compile(r"<(?:host|any|device)>$")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any, NamedTuple
 
+from harness.jaxhooks.call_sites import line_of, origin_of
 from harness.program.calls import is_ours
-from harness.watch.call_sites import line_of, origin_of
 
 LIBRARY, OURS, USERS, EQUATION = range(4)
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import psutil
 
+from harness.jaxhooks.jax_names import public, trace_compiles
+from harness.jaxhooks.temporary import temporary_folder
 from harness.program.compiler.tree import CompileEvent
-from harness.watch.jax_names import public, trace_compiles
-from harness.watch.temporary import temporary_folder
 
 _PLANE = "/host:CPU"
 _WAIT_S = 0.05

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from types import CodeType
 from typing import Any, NamedTuple
 
+from harness.jaxhooks import jax_names
 from harness.program.compiler.loops import (
     LEAST_TURNS,
     Placed,
@@ -26,7 +27,6 @@ from harness.program.compiler.loops import (
 )
 from harness.program.compiler.places import Place, is_users, made_at, place_of
 from harness.program.jaxpr import every, independent, nested, opened
-from harness.watch import jax_names
 
 LEAST_SHARE = 0.1
 """Of the compile's time, or of the program's equations, that a cause must have."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from harness.declare.jitted import Jitted
+from harness.jaxhooks import jax_names
 from harness.stages.scenarios.scenario import Artefact, Scenario
-from harness.watch import jax_names
+from harness.workload.jitted import Jitted
 
 
 def _make(build: Any) -> tuple[bytes, dict[str, Any]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from harness.declare.axes import known_names
 from harness.errors import find_name
 from harness.stages import registry as stages
 from harness.stages.scenarios import executable, exported
 from harness.stages.scenarios.scenario import HIT, REQUEST, WRITE_ALL, WRITTEN, Scenario
 from harness.targets.target import Target
+from harness.workload.axes import known_names
 
 _ROWS = (
     Scenario(

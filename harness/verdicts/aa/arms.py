@@ -13,19 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.declare.workload import Workload
-from harness.engine.context import Context, Options
-from harness.engine.lock import measuring
-from harness.engine.outcome import Outcome, Progress, warn
-from harness.engine.sweep import sweep
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
+from harness.measure.context import Context, Options
+from harness.measure.lock import measuring
+from harness.measure.outcome import Outcome, Progress, warn
+from harness.measure.sweep import sweep
 from harness.records.schema import Record, case_of, digest
 from harness.records.store import machine_folder
 from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
 from harness.stages.registry import STAGES, stage_of, values_ns
 from harness.verdicts.error_rates import FOLDER
+from harness.workload.workload import Workload
 
 SCENARIO = "off"
 """The state of the persistent cache in which error rates are measured."""

@@ -14,11 +14,11 @@ from asv.commands.compare import _is_result_better
 from asv_runner.statistics import compute_stats
 from numpy.typing import NDArray
 
-from harness.engine.context import Context
 from harness.frame.columns import COLUMNS, NUMBERS, objects
 from harness.frame.frame import axes_key, axis_text
 from harness.frame.load import frame_of
 from harness.frame.pairs import CASE, Pairs, Row, axes_of
+from harness.measure.context import Context
 from harness.records import json_file
 from harness.records.files import OWN
 from harness.verdicts.aa.arms import Arms, Effects, folder_of

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness import targets
-from harness.engine.child import Child
-from harness.engine.process import packages_of
 from harness.errors import HarnessError, UsageError
+from harness.measure.child import Child
+from harness.measure.process import packages_of
 from harness.records.git import top_of, worktree
 from harness.stages.scenarios import registry as scenarios
 
 PARTS = """. for the working tree as it is, a commit or tag, python=PATH, set:NAME=VALUE, \
 target=NAME, scenario=NAME, or several joined by commas, such as v1.0,set:XLA_FLAGS=--xla_flag=1"""
 
-_PROBE = "import harness.engine.sweep, jax"
+_PROBE = "import harness.measure.sweep, jax"
 _PREFIXES = ("python=", "set:", "target=", "scenario=")
 
 

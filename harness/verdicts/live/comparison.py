@@ -15,13 +15,13 @@ from pathlib import Path
 import pandas as pd
 
 from harness import __version__
-from harness.declare.filters import Filters
-from harness.engine.lock import measuring
-from harness.engine.outcome import Progress, warn
 from harness.errors import HarnessWarning
 from harness.frame.load import frame_of
 from harness.frame.pairs import Arm, pair
 from harness.frame.ratios import LEAST_PROCESSES
+from harness.jaxhooks.temporary import temporary_folder
+from harness.measure.lock import measuring
+from harness.measure.outcome import Progress, warn
 from harness.records import json_file
 from harness.records.git import commit_of
 from harness.records.schema import Record
@@ -42,7 +42,7 @@ from harness.verdicts.live.rounds import (
     round_records,
     share,
 )
-from harness.watch.temporary import temporary_folder
+from harness.workload.filters import Filters
 
 Records = tuple[list[Record], list[Record]]
 """Of each arm; their replicates are named by round."""

@@ -16,16 +16,16 @@ from typing import Any
 
 import msgspec
 
-from harness.declare.filters import Filters
-from harness.engine.child import Child
 from harness.errors import HarnessError
 from harness.frame.frame import INSTRUMENTS
+from harness.measure.child import Child
 from harness.records import environment, files
 from harness.records.json_file import Count, Milliseconds
 from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
 from harness.verdicts.live.arm import LiveArm, PreparedArm
+from harness.workload.filters import Filters
 
 FIRST = 4
 """Rounds before the first look at the clocks; then after every as many again. With fewer rounds
@@ -54,7 +54,7 @@ class LiveOptions:
 
 
 class Worker:
-    """One side's process that measures; see :mod:`harness.engine.in_turns`.
+    """One side's process that measures; see :mod:`harness.measure.in_turns`.
 
     Raises:
         HarnessError: the arm cannot be measured; the text says which, and why.
@@ -63,7 +63,7 @@ class Worker:
     def __init__(self, place: PreparedArm, letter: str, options: LiveOptions) -> None:
         self._name = f"{letter} ({place.arm.text})"
         arm, chosen = place.arm, options.filters
-        command = [arm.python, "-m", "harness.engine.in_turns"]
+        command = [arm.python, "-m", "harness.measure.in_turns"]
         self._child = Child(command, place.environment, cwd=place.folder)
         self._lines = self._child.lines()
         job = {

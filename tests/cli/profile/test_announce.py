@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.watch.programs import COMMAND, environment
+from tests.jaxhooks.programs import COMMAND, environment
 
 SLOW = """
 import contextlib, os, sys, time

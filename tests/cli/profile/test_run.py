@@ -10,11 +10,11 @@ from rich.console import Console
 
 from harness.cli.profile import answer, app
 from harness.errors import UsageError
+from harness.jaxhooks.programs import Ran
 from harness.output.profile import summary
+from harness.output.report import files
 from harness.profiles.causes.cause import Cause
 from harness.profiles.recorded import read
-from harness.report import files
-from harness.watch.programs import Ran
 from tests.profiles.made import Made
 
 

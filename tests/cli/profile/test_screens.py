@@ -18,7 +18,7 @@ import pytest
 
 import harness
 from harness.output.profile_findings import finding_texts
-from harness.report.profile.face import load_profile
+from harness.output.report.profile.face import load_profile
 
 pytestmark = pytest.mark.usefixtures("fresh_processes")
 

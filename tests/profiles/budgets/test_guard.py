@@ -15,7 +15,7 @@ import pytest
 
 import harness
 from harness.errors import HarnessError, UsageError
-from harness.watch import jax_names
+from harness.jaxhooks import jax_names
 
 
 def ones(size):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import harness
-from harness.watch import description
+from harness.jaxhooks import description
 
 
 def loss(w, data):

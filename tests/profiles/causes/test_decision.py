@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from harness.jaxhooks import events
+from harness.output.report.profile.face import Profile
 from harness.profiles.causes import decide as deciding
 from harness.profiles.causes.decide import decide
-from harness.report.profile.face import Profile
-from harness.watch import events
 from tests.profiles.made import Made
 
 

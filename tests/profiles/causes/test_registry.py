@@ -11,7 +11,7 @@ from harness.profiles.causes import pytree
 from harness.profiles.causes.cause import IDS, PLACES, REMEDIES
 from harness.profiles.causes.kinds import KINDS
 from tests.added import House
-from tests.report.pages import embedded
+from tests.output.report.pages import embedded
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,8 +22,8 @@ from harness.output.profile import summary
 from harness.profiles.model import Process
 from harness.profiles.recorded import Recorded
 from harness.output.profile_tables import frame
-from harness.report.profile.page import write
-from harness.watch import events
+from harness.output.report.profile.page import write
+from harness.jaxhooks import events
 
 S = 10**9
 lines = [events.Started(1, 1, 0, "h", "context", (), "/p", "3.12", 0.0, 0, 0, 2, 1)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.jaxhooks import events
 from harness.output.profile_causes import sentence
 from harness.output.profile_remedies import remedy_text
 from harness.profiles.causes.again import is_transformed
@@ -19,7 +20,6 @@ from harness.profiles.causes.decide import decide
 from harness.profiles.findings import findings
 from harness.profiles.model import Process
 from harness.profiles.summary import shares
-from harness.watch import events
 from tests.profiles import logs
 from tests.profiles.made import Made
 

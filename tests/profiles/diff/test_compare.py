@@ -11,11 +11,11 @@ from click.testing import CliRunner
 import harness
 from harness.cli import app
 from harness.errors import HarnessError
+from harness.jaxhooks.events import Program, Run
 from harness.output import profile_diff
 from harness.output.profile_diff import SECONDS, document, warnings
 from harness.profiles.causes.cause import Cause, Remedy
 from harness.profiles.compare import compare, frame
-from harness.watch.events import Program, Run
 from tests.profiles.made import Made
 
 STATIC_IS = "`steps` is static and was 1, now 2: JAX builds for every value"

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 import harness
 from harness.cli import app
-from harness.engine.context import local_context
 from harness.errors import HarnessWarning, UsageError
 from harness.frame.load import frame_of
+from harness.measure.context import local_context
 from harness.records.schema import StageSamples
 from harness.records.store import Store
 from harness.stages.injection import name

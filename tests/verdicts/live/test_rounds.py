@@ -20,7 +20,6 @@ import pytest
 import harness
 from harness.cli.compare import measured
 from harness.cli.options import duration
-from harness.declare.filters import Filters
 from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
 from harness.output.comparison import legend
@@ -32,6 +31,7 @@ from harness.verdicts.live.arm import LiveArm, parse
 from harness.verdicts.live.comparison import compare_live
 from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
 from harness.verdicts.statistics import estimates
+from harness.workload.filters import Filters
 from tests import forks
 from tests.repositories import git
 from tests.verdicts.arms_of import records
