@@ -77,7 +77,7 @@ def _with_harness(what: str, action: Callable[[], None], is_needed: bool = False
     try:
         there = _spec_of("harness")
         folder = os.path.dirname(there.origin or "") if there is not None else ""
-        if there is not None and not os.path.isdir(os.path.join(folder, "watch")):
+        if there is not None and not os.path.isdir(os.path.join(folder, "jaxhooks")):
             raise ImportError(f"it has a package of its own that is named harness, in {folder}")
         # Another release of this one may be installed where the program runs.
         sys.path.insert(0, HOME)
