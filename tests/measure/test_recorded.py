@@ -43,7 +43,7 @@ def test_a_process_records_how_busy_others_were_and_what_its_inputs_were(tmp_pat
     frame = frame_of(sweep([Steps, TenTimes, Calls], tmp_path).records)
     rows = frame[frame["stage"] == "execute"].set_index("workload")
     few, many, calls = (
-        rows.loc[f"engine.test_recorded.{one.__name__}"] for one in (Steps, TenTimes, Calls)
+        rows.loc[f"measure.test_recorded.{one.__name__}"] for one in (Steps, TenTimes, Calls)
     )
 
     assert few["fingerprint"] == many["fingerprint"]

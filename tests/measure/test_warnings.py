@@ -38,7 +38,7 @@ def test_a_compile_that_takes_long_is_told_while_it_runs_and_beside_the_table(
     assert set(warned) == {"", "has been compiling for more than 0.2 s"}
     assert len(warned) <= 2 * warned.count(""), "once of each"
     (line,) = tables.compile_texts(frame_of(outcome.records), 5, 0.2)
-    assert line.startswith("engine.test_warnings.Long: compile takes ")
+    assert line.startswith("measure.test_warnings.Long: compile takes ")
 
 
 def test_what_concerns_no_case_is_told_as_well():
