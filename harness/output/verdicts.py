@@ -176,7 +176,7 @@ def _by_waiting(one: Verdict) -> str:
     if one.cause == verdict.LOAD:
         loads = f"{loads_text(*one.loads)}; " if one.loads else ""
         return f"{what}, which the load of the machine can do: {loads}{TURNS}"
-    return what
+    return f"{what} in {one.n_b} process{'es' * (one.n_b > 1)}" if one.needs else what
 
 
 def _by_calls(one: Verdict) -> str:

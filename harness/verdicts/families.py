@@ -177,6 +177,13 @@ class Family:
             expected.append(most * max(math.exp(np.nanmean(side[at])) for side in self.sides))
         return expected
 
+    def load_waiting(self) -> Floats:
+        """Return how many seconds the load makes processes wait that took turns; else infinity."""
+        if not self.in_turns:
+            return np.full(len(self.pairs), np.inf)
+        share = [max(of_row(row).waiting_per_second for row in pair) for pair in self.pairs]
+        return np.array(share) * np.exp(np.max([side.max(axis=1) for side in self.sides], axis=0))
+
     def waiting(self) -> tuple[Floats, Floats]:
         """Return the wall time beyond CPU time of each side's processes, seconds; NaN: none."""
         found = [[row.get("waiting_samples") or () for row in pair] for pair in self.pairs]

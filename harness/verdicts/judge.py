@@ -158,7 +158,9 @@ def _rows(family: Family, whole: Verdict) -> list[Verdict]:
     rise, p = statistics.rises(*family.waiting(), family.paired, family.share)
     large = np.abs(rise) >= np.maximum(rules.WAITING_S, family.effects * usual)
     called = large & (np.nan_to_num(statistics.adjust(p, large), nan=1.0) <= rules.ALPHA)
-    columns = rise.tolist(), called.tolist(), family.expected_waiting()
+    expected = family.expected_waiting()
+    seen = np.isnan(p) & large & (rise > family.load_waiting())
+    columns = rise.tolist(), called.tolist(), expected, seen.tolist()
     waiting = itertools.starmap(rules.Waiting, zip(*columns, strict=True))
     decided = []
     rows = zip(family.pairs, same, family.unlike, clock, calls, wall, waiting, strict=True)

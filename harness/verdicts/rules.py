@@ -207,6 +207,8 @@ class Waiting(NamedTuple):
     """It rose or fell by enough, and by more than chance."""
     expected_s: float
     """What the load on this machine makes a process wait; 0 where that is like, and low."""
+    seen: bool
+    """It rose by enough in the few processes in turns that there are, beyond what the load does."""
 
 
 def with_waiting(decided: Verdict, waiting: Waiting, wall: Verdict) -> Verdict:
@@ -216,6 +218,9 @@ def with_waiting(decided: Verdict, waiting: Waiting, wall: Verdict) -> Verdict:
     shown must say it as well: the interval of the wall time.
     """
     rose = waiting.rise_s > 0
+    if waiting.seen and decided.kind == SAME:
+        about = replace(decided, kind=UNSURE, evidence=verdict.WAITING, problem="")
+        return replace(about, needs=verdict.NEEDS_PROCESSES, waiting_s=waiting.rise_s)
     if not waiting.counts or decided.kind in MOVED or not (wall.low > 1 if rose else wall.high < 1):
         return decided
     about = replace(wall, evidence=verdict.WAITING, waiting_s=waiting.rise_s)

@@ -63,3 +63,15 @@ def test_a_machine_without_idle_time_makes_processes_wait_by_itself():
     # Four processes a core make what computes for 20 ms wait for about 80, not for 500.
     assert row_of(arm(0.0, **busy), arm(0.5, **busy))["evidence"] == "waiting"
     assert row_of(arm(0.0, **busy), arm(0.06, **busy), in_turns=True)["evidence"] == "waiting"
+
+
+def test_one_round_in_turns_says_whether_waiting_must_be_looked_at_again():
+    def first(waiting_s, **about):
+        a = arm(0.0, "compile", n=1, **about)
+        return row_of(a, arm(waiting_s, "compile", n=1, **about), in_turns=True)
+
+    assert first(0.0)[["verdict", "needs"]].tolist() == ["same", ""]
+    waits = first(0.1)[["verdict", "evidence", "needs"]]
+    assert waits.tolist() == ["unsure", "waiting", "processes"]
+    # On a busy machine that is nothing.
+    assert first(0.06, others=1.7, average=8.0)["verdict"] == "same"

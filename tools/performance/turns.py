@@ -40,7 +40,7 @@ class Chain(Workload):
     function = staticmethod(chain.function)
 '''
 
-CODE = """
+CODE = """# %(comment)s
 import time
 
 import jax
@@ -59,12 +59,12 @@ def function(x):
         x = jax.nn.gelu(x) + 1
     if %(late)s >= 0:
         x = jax.pure_callback(late, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
-    return x  # %(comment)s
+    return x
 """
 
 BASE = {"waits": 0, "steps": 20, "late": -1, "comment": ""}
 PLANTED = {
-    "nothing": ({}, {"comment": "the same"}),
+    "nothing": ({}, {"comment": "the same\n"}),
     "steps": ({}, {"steps": 22}),
     "waits": ({}, {"waits": 0.1}),
     "callback": ({"late": 0}, {"late": 0.1}),

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from harness import __version__
@@ -37,10 +38,12 @@ from harness.verdicts.live.rounds import (
     LiveState,
     Worker,
     difference_problems,
+    may_be_decided,
     measure_round,
     next_look,
     round_records,
     share,
+    with_equal_code,
 )
 from harness.workload.filters import Filters
 
@@ -124,8 +127,7 @@ def compare_live(
                     stored_share=0.5,
                 ),
             )
-            still_open = open_rows(comparison.frame)
-            state.open = dict(Counter(still_open["workload"][still_open["in_turns"]]))
+            state.open = dict(Counter(_worth_rounds(comparison.frame, state)["workload"]))
             at_end = state.rounds >= run.limit or run.out_of_time
             state.ended = done or (not stopped and (at_end or not state.open))
             run.keep()
@@ -140,6 +142,13 @@ def compare_live(
 def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison that more processes, or such in turns, can decide."""
     return frame[frame["needs"] != ""]
+
+
+def _worth_rounds(frame: pd.DataFrame, state: LiveState) -> pd.DataFrame:
+    """Return the open rows that the rounds which are left may decide."""
+    rows = open_rows(frame[frame["in_turns"]])
+    looked = zip(rows["low"], rows["high"], rows["effect"], rows["n_a"], strict=True)
+    return rows[np.array([may_be_decided(*one, state.looks) for one in looked], bool)]
 
 
 @dataclass
@@ -251,7 +260,8 @@ class _Run:
         json_file.write(self.folder / STATE, self.state)
 
     def _add(self, of_round: Records) -> None:
-        for kept, more in zip(self.records, of_round, strict=True):
+        trees = [place.tree for place in self.places]
+        for kept, more in zip(self.records, with_equal_code(of_round, trees), strict=True):
             kept += more
 
     def _told(self, turn: int = 0, side: int | None = None, warning: str = "") -> None:

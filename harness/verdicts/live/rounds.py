@@ -6,7 +6,10 @@ at, and how far a comparison is, as its folder says.
 
 from __future__ import annotations
 
+import ast
+import functools
 import json
+import math
 import random
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from scipy import special
 
 from harness.errors import HarnessError
 from harness.frame.frame import INSTRUMENTS
+from harness.frame.ratios import CONFIDENCE, LEAST_PROCESSES
 from harness.measure.child import Child
 from harness.records import environment, files
 from harness.records.json_file import Count, Milliseconds
@@ -25,6 +30,8 @@ from harness.records.schema import Record
 from harness.records.store import Store, record_files
 from harness.stages.sampling import Effort
 from harness.verdicts.live.arm import LiveArm, PreparedArm
+from harness.verdicts.rules import SAME_WITHIN
+from harness.workload.code import project_differences
 from harness.workload.filters import Filters
 
 FIRST = 4
@@ -195,6 +202,40 @@ def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
     }
 
 
+def with_equal_code(
+    records: tuple[list[Record], list[Record]], trees: Sequence[Path]
+) -> tuple[list[Record], list[Record]]:
+    """Return the records of both arms, those of B with A's code where it means the same.
+
+    Files of the project that differ in comments and layout at most run alike.
+    """
+    a, b = records
+    before = {name: value for record in a for name, value in record.code.items()}
+
+    def like_a(name: str, value: str) -> str:
+        other = before.get(name, value)
+        if other == value or not name.startswith("./") or not name.endswith(".py"):
+            return value
+        entries = ({name: other}, {name: value})
+        stale = any(map(project_differences, entries, trees))
+        one, two = (tree / name for tree in trees)
+        return value if stale or _syntax(one) != _syntax(two) else other
+
+    return a, [
+        msgspec.structs.replace(r, code={name: like_a(name, r.code[name]) for name in r.code})
+        for r in b
+    ]
+
+
+@functools.cache
+def _syntax(file: Path) -> str:
+    """Return what Python makes of a file; its own path where that is nothing."""
+    try:
+        return ast.dump(ast.parse(file.read_bytes()))
+    except (OSError, SyntaxError, ValueError):
+        return str(file)
+
+
 def next_look(done: int, limit: int) -> int:
     """Return after how many rounds to look next; none stands just before the limit.
 
@@ -219,6 +260,31 @@ def share(looks: Sequence[float]) -> float:
     """
     before = looks[-2] if len(looks) > 1 else 0.0
     return looks[-1] * looks[-1] - before * before
+
+
+def may_be_decided(
+    low: float, high: float, effect: float, rounds: int, looks: Sequence[float]
+) -> bool:
+    """Tell whether the rounds that are left may decide a row of which the clock is unsure.
+
+    `low` to `high` is its interval after so many rounds. At the last look it is narrower, by the
+    rounds and by the error that there is then, and its middle may be a standard error elsewhere.
+    What no such interval decides is as unsure after all rounds as it is now.
+    """
+    if rounds < LEAST_PROCESSES or not 0 < low <= high < math.inf or looks[-1] >= 1:
+        return True
+    last = rounds / looks[-1]
+    middle, half = math.log(low * high) / 2, math.log(high / low) / 2
+    error = half / _quantile(rounds, share(looks))
+    half = error * math.sqrt(rounds / last) * _quantile(last, share([*looks, 1.0]))
+    counts, ends = math.log1p(effect), math.log1p(SAME_WITHIN * effect)
+    near, far = max(0.0, abs(middle) - error), abs(middle) + error
+    return (near < counts and near + half <= ends) or (far >= counts and far > half)
+
+
+def _quantile(rounds: float, part: float) -> float:
+    """Return how many standard errors the interval of pairs reaches to either side."""
+    return -float(special.stdtrit(rounds - 1, (1 - CONFIDENCE) * part / 2))
 
 
 class LiveState(msgspec.Struct):

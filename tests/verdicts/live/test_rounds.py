@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -29,7 +30,14 @@ from harness.records.store import Store, store_path
 from harness.stages.sampling import effort
 from harness.verdicts.live.arm import LiveArm, parse
 from harness.verdicts.live.comparison import compare_live
-from harness.verdicts.live.rounds import LiveOptions, difference_problems, next_look, share
+from harness.verdicts.live.rounds import (
+    LiveOptions,
+    difference_problems,
+    may_be_decided,
+    next_look,
+    share,
+    with_equal_code,
+)
 from harness.verdicts.statistics import estimates
 from harness.workload.filters import Filters
 from tests import forks
@@ -246,6 +254,40 @@ def test_all_looks_together_may_err_as_often_as_one(looks):
     spent = [share([look / 8 for look in looks[: n + 1]]) for n in range(len(looks))]
     assert sum(spent) == pytest.approx(1)
     assert all(a <= b for a, b in itertools.pairwise(spent)) or looks == [4, 5, 8]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rounds", "looks", "may"),
+    [
+        (0.3, 3.0, 4, [0.5], False),  # chance hides whatever it is, and four more leave it so
+        (0.9, 1.3, 4, [0.5], True),  # may turn out slower
+        (0.8, 1.25, 4, [0.5], True),  # may turn out equal
+        (0.8, 1.25, 8, [0.5, 1.0], True),  # there are none left, so none are saved
+        (0.3, 3.0, 1, [], True),  # of one round nothing is known yet
+    ],
+)
+def test_rounds_that_can_decide_no_row_are_not_taken(low, high, rounds, looks, may):
+    assert may_be_decided(low, high, 0.1, rounds, looks) == may
+
+
+def test_files_that_differ_in_comments_alone_are_equal_code(tmp_path):
+    own = tmp_path / "a", tmp_path / "b"
+    texts = {"same.py": ("X = 1", "# one\nX = (1)\n"), "other.py": ("X = 1", "X = 2")}
+    texts["data.txt"] = ("1", "1 ")
+    for name, both in texts.items():
+        for tree, text in zip(own, both, strict=True):
+            tree.mkdir(exist_ok=True)
+            (tree / name).write_text(text)
+
+    def code(tree):
+        hashes = {f"./{name}": hashlib.sha256((tree / name).read_bytes()) for name in texts}
+        return {name: one.hexdigest()[:16] for name, one in hashes.items()}
+
+    of_arms = tuple(records(n=1, code=code(tree)) for tree in own)
+    a, b = (one[0].code for one in with_equal_code(of_arms, own))
+    assert {name for name in a if a[name] != b[name]} == {"./other.py", "./data.txt"}
+    (own[1] / "same.py").write_text("X = 3")  # it was edited since it ran
+    assert with_equal_code(of_arms, own)[1][0].code["./same.py"] != a["./same.py"]
 
 
 def test_looking_at_equal_arms_again_and_again_calls_no_more_of_them_different():
