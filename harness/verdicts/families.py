@@ -182,7 +182,8 @@ class Family:
         if not self.in_turns:
             return np.full(len(self.pairs), np.inf)
         share = [max(of_row(row).waiting_per_second for row in pair) for pair in self.pairs]
-        return np.array(share) * np.exp(np.max([side.max(axis=1) for side in self.sides], axis=0))
+        one, other = (np.nanmean(side, axis=1) for side in self.sides)
+        return np.asarray(np.array(share) * np.exp(np.maximum(one, other)))
 
     def waiting(self) -> tuple[Floats, Floats]:
         """Return the wall time beyond CPU time of each side's processes, seconds; NaN: none."""
