@@ -147,6 +147,12 @@ class Done(msgspec.Struct, tag="done"):
     record: Record
 
 
+class BeforeCalls(msgspec.Struct, tag="built"):
+    """A case is built and called next: what its record holds should the process not survive."""
+
+    record: Record
+
+
 class Hello(msgspec.Struct, tag="hello"):
     """The process has started and knows its environment."""
 
@@ -168,7 +174,7 @@ class Bye(msgspec.Struct, tag="bye"):
     wall_ns: float
 
 
-Message = Done | Hello | Fatal | Bye
+Message = Done | BeforeCalls | Hello | Fatal | Bye
 
 encode = msgspec.json.Encoder().encode
 decode_message = msgspec.json.Decoder(Message).decode

@@ -23,6 +23,7 @@ from harness.measure.child import Child, of_module
 from harness.measure.containment import group_limit_bytes
 from harness.measure.job import (
     SIZE,
+    BeforeCalls,
     Bye,
     CurrentVisit,
     Fatal,
@@ -162,6 +163,8 @@ class MeasuringProcess:
         self.only_fills = only_fills
         self.by_key = {ref.key: ref for ref in todo}
         self.left = dict(self.by_key)
+        self.built: dict[str, Record] = {}
+        """What was taken of cases before they were called."""
         self.fingerprints: dict[int, str] = {}
         """Of the programs of the cases that were measured."""
         self.limit = job.memory_limit_bytes or memory_limit()
@@ -197,12 +200,16 @@ class MeasuringProcess:
             culprits = [ref for ref in culprits if ref.key == self.visit.case]
         for ref in culprits:
             del self.left[ref.key]
-            if not self.only_fills:
+            if self.only_fills:
+                continue
+            if record := self.built.get(ref.key):
+                record.reason, record.stderr = reason, stderr
+            else:
                 fields = {"stderr": stderr, **self.origin}
                 if self.hello:
                     fields |= asdict(self.hello)
                 record = unmeasured(self.job, ref, "failed", reason, **fields)
-                self.listener.keep(record, ref, self.hopeless)
+            self.listener.keep(record, ref, self.hopeless)
         return list(self.left.values())
 
     def _started(self, note: int) -> Child:
@@ -250,6 +257,9 @@ class MeasuringProcess:
                 self.hello = message
             elif isinstance(message, Bye):
                 self.bye = message
+            elif isinstance(message, BeforeCalls):
+                message.record.code = installed(message.record.code, self.distributions)
+                self.built[message.record.key] = message.record
             elif isinstance(message, Fatal):
                 self.hopeless = True
                 raise _Stopped(message.reason)

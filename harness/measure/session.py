@@ -19,6 +19,7 @@ from harness.baselines.side import Unavailable
 from harness.measure import machine_load
 from harness.measure.job import (
     REFERENCE,
+    BeforeCalls,
     Bye,
     CurrentVisit,
     Done,
@@ -122,6 +123,12 @@ class CaseRun:
 
         return announce
 
+    def send_built(self, reference_ns: dict[str, float]) -> None:
+        """Send what was taken so far: a call may end the process."""
+        fields = {**self.measured.fields(), "stages": self.measured.stages()}
+        record = self._record("failed", "", reference_ns=reference_ns, **fields)
+        self.session.send(BeforeCalls(record))
+
     def finish(self, reference_ns: dict[str, float]) -> None:
         """Send the record of a case; of one that failed, with the stages that were taken before."""
         stages = self.measured.stages()
@@ -138,14 +145,17 @@ class CaseRun:
 
     def _end(self, status: str, reason: str, **fields: Any) -> None:
         self.over = True
+        self.record = self._record(status, reason, **fields)
+        self.session.send(Done(self.record))
+
+    def _record(self, status: str, reason: str, **fields: Any) -> Record:
         case, session = self.measured.case, self.session
         key = self.ref.key if self.ref else session.job.reference_key
         if self.ref is None:
             fields |= {"workload": "reference", "version": str(METHOD_VERSION), "static": []}
         about = {"axes": dict(case.axes), "transform": case.transform, "precision": case.precision}
-        said = {"comparison": self.measured.comparison, "status": status, "reason": reason}
-        self.record = session.record(key, **about, **said, **fields)
-        session.send(Done(self.record))
+        outcome = {"comparison": self.measured.comparison, "status": status, "reason": reason}
+        return session.record(key, **about, **outcome, **fields)
 
 
 @dataclass(eq=False)

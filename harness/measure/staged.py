@@ -86,6 +86,7 @@ class Staged:
             self.proof,
             scenario=job.scenario,
             folder=job.cache_folder,
+            wanted=job.passes,
             topology=self.topology,
             expected=ref.fingerprint,
             programs=job.programs,
@@ -133,8 +134,11 @@ class Staged:
         for number, key in visits(list(runs), job.passes, job.seed):
             if not runs[key].over:
                 runs[key].visit(number)
+        reference_ns = values_ns(reference.stages())  # it is never called
+        for run in cases.values():
+            if _staged(run).built is not None and not run.over:
+                run.send_built(reference_ns)
         call(runs, job.passes, job.seed)
-        reference_ns = values_ns(reference.stages())
         self.finish_process(reference_ns)
         for run in runs.values():
             if run.record is None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 EXECUTE_S = 0.020
-"""How long one pass runs a program, in seconds; a longer call still runs once."""
+"""How long one process runs a program, in seconds, over all of its passes: the least of as many
+calls is then the same at each effort. A longer call still runs once in each pass."""
 
 BLOCKS = 4
 """Blocks of calls that one pass takes of `execute`; each block gives its least call."""

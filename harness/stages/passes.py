@@ -57,6 +57,7 @@ def take_pass(
     number: int = 0,
     announce: Callable[[str], None] = lambda stage: None,
     effort_s: float = EXECUTE_S,
+    passes: int = 1,
     steps: Sequence[Step] = (),
     failed: Callable[[Pass], None] = lambda taken: None,
 ) -> Pass:
@@ -72,7 +73,8 @@ def take_pass(
         folder: the directory of the persistent cache; None where the scenario has none.
         number: of the pass in its process, from 0.
         announce: called with the name of each stage before it begins, outside the clock.
-        effort_s: how long the program is run for, in seconds.
+        effort_s: how long the program is run for, in seconds, in all passes together.
+        passes: how many there are.
         steps: those whose stages are taken; without any, those of the scenario.
         failed: called with what was taken before a stage raised.
     """
@@ -84,7 +86,7 @@ def take_pass(
         if own is not None and state.artefact is None:
             cache_state.use(own)
         jax.clear_caches()
-        run = Pass(prepared, proof, state, own, announce, effort_s)
+        run = Pass(prepared, proof, state, own, announce, effort_s, passes)
         try:
             for name in names(*(steps or state.steps)):
                 run.take(STAGES[name])
@@ -107,6 +109,8 @@ class Pass:
     """The directory that the persistent cache has now, or that an artefact is in."""
     announce: Callable[[str], None]
     effort_s: float = EXECUTE_S
+    """For which the program is run, in all passes together."""
+    passes: int = 1
     spawned_ns: int = 0
     """When the process was started, by the monotonic clock."""
 
@@ -355,7 +359,7 @@ class Pass:
         calls = Calls(call, arguments, jax.block_until_ready, donated, *held)
         with gc_off():
             executed = dataclasses.replace(calls, call=self._lengthened("execute", call))
-            self._calls[False] = calls, group(executed, self.effort_s)
+            self._calls[False] = calls, group(executed, self.effort_s / self.passes)
 
     def warm(self, seconds: float) -> None:
         """Call for so long, off the clock; not what takes longer."""

@@ -45,6 +45,8 @@ class StagedCase:
     scenario: str = "off"
     folder: str = ""
     """The directory of the persistent cache; empty where there is none."""
+    wanted: int = 1
+    """How many passes are made over it."""
     topology: Topology | None = None
     """What the case is compiled for without being run."""
     expected: str = ""
@@ -164,6 +166,7 @@ class StagedCase:
             Path(self.folder) if self.folder else None,
             number=number,
             announce=announce,
+            passes=self.wanted,
             steps=tuple(s for s in self.steps if self.topology is not None or s not in CALLS),
             failed=self._keep,
         )

@@ -95,8 +95,8 @@ def pipes():
 @pytest.mark.nightly
 def test_siblings_draw_other_numbers_and_leave_no_pipe_open(tmp_path):
     before = pipes()
-    outcome = sweep([Printing, Drawing], tmp_path, first_calls=0)
-    one, other = of(outcome, "bad.Drawing")
+    outcome = sweep([Printing, Drawing, workload("bad", "DrawingToo")], tmp_path, first_calls=0)
+    (one,), (other,) = (of(outcome, f"bad.{name}") for name in ("Drawing", "DrawingToo"))
     assert one.parent == other.parent != ""
     assert one.fingerprint != other.fingerprint
     assert pipes() == before

@@ -151,6 +151,17 @@ def test_what_was_taken_before_a_case_failed_at_its_call_has_its_values(tmp_path
     )
 
 
+def test_a_process_that_is_killed_in_a_call_loses_only_calls(tmp_path):
+    outcome = sweep([workload("bad", "KilledWhenCalled")], tmp_path)
+    by_size = by_axis(outcome, "size")
+    assert {size: record.status for size, record in by_size.items()} == {8: "ok", 16: "failed"}
+    killed = by_size[16]
+    assert killed.reason.startswith("killed by SIGKILL")
+    assert set(values_ns(killed.stages)) == set(CASE_STAGES[:3])
+    assert all([killed.facts, killed.fingerprint, killed.reference_ns])
+    assert "execute" in by_size[8].stages, "another process measured it whole"
+
+
 def test_a_case_that_fails_twice_is_left_alone_and_its_first_call_not_taken(tmp_path):
     raises = {"keep": lambda case: case.axes["trouble"] == "raise", "first_calls": 1}
     outcome = sweep([Troubled], tmp_path, "4x1", **raises)

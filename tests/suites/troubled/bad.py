@@ -74,6 +74,10 @@ class Drawing(Workload):
     function = staticmethod(lambda x: x + 1)
 
 
+class DrawingToo(Drawing):
+    """Has another one."""
+
+
 class Skipping(Workload):
     """Does not want its second case measured."""
 
@@ -124,3 +128,17 @@ class LookedUp(Workload):
     @staticmethod
     def function(x):
         return jax.pure_callback(looked_up, jax.ShapeDtypeStruct(x.shape, x.dtype), x * 2)
+
+
+def killing(x):
+    if x.size == 16:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return np.asarray(x)
+
+
+class KilledWhenCalled(LookedUp):
+    """Is killed when it is called, at one size."""
+
+    @staticmethod
+    def function(x):
+        return jax.pure_callback(killing, jax.ShapeDtypeStruct(x.shape, x.dtype), x * 2)
