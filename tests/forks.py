@@ -354,7 +354,7 @@ def _become(order):
 IMPORTED = (
     *("asv.main", "asv_runner.check", "pandas", "rich.table", "scipy.stats"),
     *("jax.export", "jax.numpy", "jax._src.lib.triton", "jaxlib.mlir.dialects.mhlo"),
-    *("harness.asv.measure", "harness.asv.suite", "harness.measure.staged_worker"),
+    *("harness.asv.measure", "harness.asv.suite", "harness.measure.staged"),
     *("harness.cache.ledger", "harness.ir.child", "harness.verdicts.compare"),
     *("harness.cli.output", "harness.cli.init", "harness.cli.run", "harness.cli.cache.ledger"),
 )

@@ -48,7 +48,7 @@ LOOK_S = 0.03
 LEFT_S = 10.0
 """What is there so long after a kill is left over."""
 
-WAYS = ("night", "group", "keeper", "everything", "SIGTERM", "Ctrl-C")
+WAYS = ("night", "group", "everything", "SIGTERM", "Ctrl-C")
 
 
 @dataclass
@@ -138,9 +138,7 @@ def disturb(
     how = rng.choice(WAYS)
     below = psutil.Process(running.pid).children(recursive=True)
     watch.killed_at[name] = time.monotonic()
-    if how == "keeper":
-        below = [one for one in below if one.ppid() == running.pid]
-    if how in ("keeper", "everything"):
+    if how == "everything":
         for child in below:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()

@@ -163,7 +163,7 @@ def _not_that_commit(call: AsvCall) -> str:
     pathspec = ["."]
     if project.results.resolve().is_relative_to(top):
         pathspec.append(f":(exclude,literal){project.results.resolve().relative_to(top)}")
-    changed = git.said(top, "diff", "--name-only", named, "--", *pathspec).splitlines()
+    changed = git.output(top, "diff", "--name-only", named, "--", *pathspec).splitlines()
     if not changed:
         return ""
     files = some(changed, 3)

@@ -135,12 +135,12 @@ class ComparedCase:
                 f"NumPy rounds sums of {', '.join(foreign)} after every step, which is no baseline "
                 "for a program that sums in float32"
             )
-        found, cache = self.comparison, self.side.cache_bytes()
-        found.argument_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in given)
-        found.output_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in returned)
-        found.cache_bytes = cache
-        found.rotated = sets = timing.set_count(found.argument_bytes, cache)
-        if timing.is_resident(sets, found.argument_bytes, found.output_bytes, cache):
+        comparison, cache = self.comparison, self.side.cache_bytes()
+        comparison.argument_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in given)
+        comparison.output_bytes = sum(leaf.size * leaf.dtype.itemsize for leaf in returned)
+        comparison.cache_bytes = cache
+        comparison.rotated = sets = timing.set_count(comparison.argument_bytes, cache)
+        if timing.is_resident(sets, comparison.argument_bytes, comparison.output_bytes, cache):
             self._label(["cache-resident"])
         self._reject(self.state.problems)
         self._label(self.state.labels)
@@ -150,7 +150,7 @@ class ComparedCase:
 
     def _check(self, call: Callable[..., Any], data: Any) -> None:
         """Call once, and hold what comes back against the reference and the rules."""
-        side, found = self.side, self.comparison
+        side, comparison = self.side, self.comparison
         self._reject(guards.constant_inputs(data, self.names))
         before = guards.digest(side.fetch(self._sets[0]))
         begin = _clock()
@@ -174,15 +174,19 @@ class ComparedCase:
         )
         fetched = side.fetch(result)
         judged = judge(fetched, expected)
-        found.error, found.gate, found.dtypes = judged.error, judged.gate, judged.dtypes
+        comparison.error, comparison.gate, comparison.dtypes = (
+            judged.error,
+            judged.gate,
+            judged.dtypes,
+        )
         if any(reason.startswith(WRONG_VALUES) for reason in judged.reasons):
-            said = blame(self.workload, self.case, data, side.name, fetched, judge)
-            if said:
+            who_is_wrong = blame(self.workload, self.case, data, side.name, fetched, judge)
+            if who_is_wrong:
                 others = [one for one in judged.reasons if not one.startswith(WRONG_VALUES)]
-                judged.reasons = [said, *others]
+                judged.reasons = [who_is_wrong, *others]
         self._reject(judged.reasons)
         self._label(judged.labels)
-        found.versions = side.versions()
+        comparison.versions = side.versions()
 
     def _collect_stages(self, builder: Any) -> None:
         """Keep the samples of what was built ahead of time, and look at the program once."""
@@ -211,8 +215,8 @@ class ComparedCase:
         self._reject([f"compilation inside the timed region: {built}"] if built else [])
         self._reject(guards.compiled_inside(compiled, side.compiles()))
         if number := times.unfinished:
-            said = f"not done after they were waited for: {counted(number, 'result')}"
-            self._reject([f"missing synchronisation: {said}"])
+            unfinished = f"not done after they were waited for: {counted(number, 'result')}"
+            self._reject([f"missing synchronisation: {unfinished}"])
         for stage in ("latency", "dispatch", "slope"):
             samples = self.samples.setdefault(stage, StageSamples())
             samples.samples_ns += [round(ns, 1) for ns in getattr(times, stage)]
@@ -257,16 +261,18 @@ class ComparedCase:
 
     def fields(self) -> dict[str, Any]:
         """Return what else its record holds; the comparison is completed by it."""
-        found = self.comparison
+        comparison = self.comparison
         if self.wall_ns:
-            found.cpu_per_wall = round(self.cpu_ns / self.wall_ns, 3)
-            problem = side_process.contradiction(self.threads, found.cpu_per_wall, self.state.cores)
+            comparison.cpu_per_wall = round(self.cpu_ns / self.wall_ns, 3)
+            problem = side_process.contradiction(
+                self.threads, comparison.cpu_per_wall, self.state.cores
+            )
             self._reject([problem] if problem else [])
-            if self.case.target == "cpu" and side_process.disturbed(found.cpu_per_wall):
+            if self.case.target == "cpu" and side_process.disturbed(comparison.cpu_per_wall):
                 self._label(["disturbed"])
-        found.compiles = dict(self.side.compiles())
+        comparison.compiles = dict(self.side.compiles())
         self._label(self.side.labels())
-        found.comparable = not found.reasons
+        comparison.comparable = not comparison.reasons
         return {
             "reference_ns": {"loop": min(self.loop_ns)},
             "fingerprint": self.fingerprint,

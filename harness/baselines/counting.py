@@ -206,11 +206,11 @@ def tally(function: Callable[..., Any], arguments: Any) -> OperationTally:
     `arguments` is a sequence of pytrees of NumPy arrays. Inputs are not changed unless `function`
     writes into them.
     """
-    found = OperationTally()
-    counted = tree_map(lambda leaf: _counted(np.asarray(leaf), found), tuple(arguments))
+    done = OperationTally()
+    counted = tree_map(lambda leaf: _counted(np.asarray(leaf), done), tuple(arguments))
     with np.errstate(all="ignore"):
         function(CountingNamespace(), *counted)
-    return found
+    return done
 
 
 def count(

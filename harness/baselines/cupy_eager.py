@@ -135,13 +135,13 @@ class CupyEager(Side):
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which arguments and results are not arrays on the current device."""
         current = int(self.cupy.cuda.runtime.getDevice())
-        found = []
+        wrong = []
         for name, leaf, kind in self.leaves(arguments, result):
             if not isinstance(leaf, self.cupy.ndarray):
-                found.append(f"transfer: {name} is a {kind}, not a cupy.ndarray on the device")
+                wrong.append(f"transfer: {name} is a {kind}, not a cupy.ndarray on the device")
             elif leaf.device.id != current:
-                found.append(f"device: {name} is on device {leaf.device.id}, not on {current}")
-        return found
+                wrong.append(f"device: {name} is on device {leaf.device.id}, not on {current}")
+        return wrong
 
     def labels(self) -> list[str]:
         """Return `cub-off` where CuPy reduces without CUB, and whose stream works."""

@@ -53,13 +53,13 @@ class CupyFused(CupyEager):
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return what the eager side returns, and whether `cupy.fuse` fell back."""
-        found = super().problems(arguments, result)
+        wrong = super().problems(arguments, result)
         if fell_back(self._called):
-            found.append(
+            wrong.append(
                 f"{FALLBACK}: cupy.fuse took its new way, which uses one multiprocessor's worth of "
                 "blocks only; give the workload a fused_gpu"
             )
-        return found
+        return wrong
 
     def labels(self) -> list[str]:
         """Return what the eager side returns, and `fuse-fallback`."""

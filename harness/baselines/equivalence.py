@@ -75,8 +75,8 @@ def _in_numpy(
     function: Callable[..., Any], workload: type[Workload], case: Case, arguments: Any
 ) -> Any:
     with np.errstate(all="ignore"):
-        found = function(namespace("numpy"), *arguments, **static_arguments(workload, case))
-    return jax.tree_util.tree_map(np.asarray, found)
+        result = function(namespace("numpy"), *arguments, **static_arguments(workload, case))
+    return jax.tree_util.tree_map(np.asarray, result)
 
 
 def gate_of(dtypes: Sequence[Any], precision: str) -> float:
@@ -97,42 +97,44 @@ def judge(
     `jax.ShapeDtypeStruct`; the dtypes of `inputs` take part.
     """
     flatten = jax.tree_util.tree_flatten
-    found = Agreement()
+    agreement = Agreement()
     wanted, structure = flatten(declared)
     for what, tree in (("the result", result), ("the reference", reference)):
         if str(flatten(tree)[1]) != str(structure):
-            found.reasons.append(
+            agreement.reasons.append(
                 f"wrong pytree: {what} is {flatten(tree)[1]}, the JAX function returns {structure}"
             )
     leaves = flatten(result)[0]
-    found.dtypes = [str(leaf.dtype) for leaf in leaves]
-    if found.reasons:
-        return found
+    agreement.dtypes = [str(leaf.dtype) for leaf in leaves]
+    if agreement.reasons:
+        return agreement
     taking_part = [leaf.dtype for leaf in jax.tree_util.tree_leaves(inputs)]
     expected = flatten(reference)[0]
     for index, (y, r, spec) in enumerate(zip(leaves, expected, wanted, strict=True)):
         gate = gate_of([*taking_part, np.dtype(spec.dtype)], precision)
-        _judge_leaf(found, f"output {index}", y, r, spec, gate)
+        _judge_leaf(agreement, f"output {index}", y, r, spec, gate)
     least, most = GATES["float32"], PRECISION_GATES["tf32"]
-    like_tf32 = found.gate == least < (found.error or 0.0) <= most
+    like_tf32 = agreement.gate == least < (agreement.error or 0.0) <= most
     if has_products and precision in ("", "ieee") and like_tf32:
-        found.labels.append("TF32 detected")
-    return found
+        agreement.labels.append("TF32 detected")
+    return agreement
 
 
-def _judge_leaf(found: Agreement, name: str, y: Any, r: Any, spec: Any, gate: float) -> None:
+def _judge_leaf(agreement: Agreement, name: str, y: Any, r: Any, spec: Any, gate: float) -> None:
     dtype = np.dtype(spec.dtype)
     if y.shape != spec.shape or r.shape != spec.shape:
-        found.reasons.append(
+        agreement.reasons.append(
             f"wrong shape: {name} is {y.shape}, the reference {r.shape}, the JAX function "
             f"declares {spec.shape}"
         )
         return
     if y.dtype != dtype:
-        found.reasons.append(f"wrong dtype: {name} is {y.dtype}, the JAX function declares {dtype}")
+        agreement.reasons.append(
+            f"wrong dtype: {name} is {y.dtype}, the JAX function declares {dtype}"
+        )
     if not is_inexact(dtype):
         if not np.array_equal(y, r):
-            found.reasons.append(f"{WRONG_VALUES}{name} is not exactly the reference's")
+            agreement.reasons.append(f"{WRONG_VALUES}{name} is not exactly the reference's")
         return
     with np.errstate(all="ignore"):
         rounded = r.astype(dtype)  # what the reference is where the dtype ends: infinity
@@ -140,14 +142,16 @@ def _judge_leaf(found: Agreement, name: str, y: Any, r: Any, spec: Any, gate: fl
     y, rounded, r = y.astype(wide), rounded.astype(wide), r.astype(wide)
     for what, mask in (("NaN", np.isnan), ("infinity", np.isinf)):
         if not np.array_equal(mask(y), mask(rounded)):
-            found.reasons.append(f"{what} in other places: {name} and the reference differ in them")
+            agreement.reasons.append(
+                f"{what} in other places: {name} and the reference differ in them"
+            )
             return
     finite = np.isfinite(rounded)
     error = _relative(y[finite], r[finite])
-    found.error = max(error, found.error or 0.0)
-    found.gate = max(gate, found.gate or 0.0)
+    agreement.error = max(error, agreement.error or 0.0)
+    agreement.gate = max(gate, agreement.gate or 0.0)
     if error > gate:
-        found.reasons.append(
+        agreement.reasons.append(
             f"{WRONG_VALUES}the error of {name} is {error:.2g}, more than the gate {gate:g}"
         )
 
@@ -183,24 +187,24 @@ def blame(
     if declared == "reference" and workload.baseline is not None:
         references["baseline"] = _tried(reference_of, workload, case, data, workload.baseline)
     judged = {
-        name: judge(_as(result, found), standard)
-        for name, found in references.items()
-        if found is not None
+        name: judge(_as(result, other_result), standard)
+        for name, other_result in references.items()
+        if other_result is not None
     }
     if not judged:
         return ""
-    others = [name for name, found in judged.items() if found.reasons]
+    others = [name for name, other_result in judged.items() if other_result.reasons]
     if others:
         return _different(declared, others, judged)
     names = " and ".join([*judged, declared])
-    said = (
+    text = (
         f"{WRONG_VALUES}{side} differs from the float64 references of {names}, which agree, "
         f"{_by(judge(result, standard))}"
     )
-    other, found = _other_side(workload, case, data, side)
-    if found is not None and not judge(found, standard).reasons:
-        said += f"; {other} agrees with them"
-    return said
+    other, other_result = _other_side(workload, case, data, side)
+    if other_result is not None and not judge(other_result, standard).reasons:
+        text += f"; {other} agrees with them"
+    return text
 
 
 def _tried(make: Callable[..., Any], *arguments: Any) -> Any:
@@ -213,16 +217,16 @@ def _tried(make: Callable[..., Any], *arguments: Any) -> Any:
 
 def _different(declared: str, others: list[str], judged: dict[str, Agreement]) -> str:
     by = " and ".join(f"{name} from {declared} {_by(judged[name])}" for name in others)
-    said = f"{WRONG_VALUES}the float64 references differ, {by}"
+    text = f"{WRONG_VALUES}the float64 references differ, {by}"
     for name in judged:
-        said += "" if name in others else f"; {name} agrees with {declared}"
-    return f"{said}: another function, or one computes in less than its inputs' dtype"
+        text += "" if name in others else f"; {name} agrees with {declared}"
+    return f"{text}: another function, or one computes in less than its inputs' dtype"
 
 
-def _by(found: Agreement) -> str:
-    if found.error is None or found.gate is None or found.error <= found.gate:
-        return f"({'; '.join(found.reasons)})"
-    return f"by {found.error:.2g} (gate {found.gate:g})"
+def _by(agreement: Agreement) -> str:
+    if agreement.error is None or agreement.gate is None or agreement.error <= agreement.gate:
+        return f"({'; '.join(agreement.reasons)})"
+    return f"by {agreement.error:.2g} (gate {agreement.gate:g})"
 
 
 def _other_side(

@@ -1,4 +1,4 @@
-"""The sides there are, each a class in a file of its own and a line here; and who compares what."""
+"""The sides there are, each a class and a line here; and who compares what."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import NamedTuple
 from harness.baselines.cupy_eager import CupyEager
 from harness.baselines.cupy_fused import CupyFused
 from harness.baselines.cupy_graph import CupyGraph
-from harness.baselines.fused_side import FusedSide
-from harness.baselines.numpy_side import NumpySide
+from harness.baselines.numpy_side import FusedSide, NumpySide
 from harness.baselines.side import Side, complete
 from harness.baselines.xla_side import XlaSide
 from harness.errors import find_name

@@ -83,16 +83,16 @@ class XlaSide(Side):
 
     def problems(self, arguments: Any, result: Any) -> list[str]:
         """Return which arguments and results are not on the target's device."""
-        found = []
+        wrong = []
         for name, leaf, kind in self.leaves(arguments, result):
             if not isinstance(leaf, self.jax.Array):
-                found.append(f"transfer: {name} is a {kind}, not an array on the device")
+                wrong.append(f"transfer: {name} is a {kind}, not an array on the device")
                 continue
             platforms = {device.platform for device in leaf.devices()}
             if platforms != {self.platform}:
                 there = ", ".join(sorted(platforms))
-                found.append(f"device: {name} is on {there}, not on {self.platform}")
-        return found
+                wrong.append(f"device: {name} is on {there}, not on {self.platform}")
+        return wrong
 
     def cache_bytes(self) -> int | None:
         """Return the size of the cache that the device's cores share, where it is known."""

@@ -239,7 +239,7 @@ def _without_folder(commits: Sequence[str], folder: Path) -> list[str]:
     return [
         commit
         for commit in commits
-        if not top or not git.said(top, "rev-parse", "--verify", "--quiet", f"{commit}:{name}")
+        if not top or not git.output(top, "rev-parse", "--verify", "--quiet", f"{commit}:{name}")
     ]
 
 

@@ -70,7 +70,7 @@ def look(folder: Path, force: bool = False) -> Project:
             f"{folder} is no folder. Name the folder of your project, where its pyproject.toml is."
         )
     folder = folder.resolve()
-    top = git.said(folder, "rev-parse", "--show-toplevel")
+    top = git.output(folder, "rev-parse", "--show-toplevel")
     about = _pyproject(folder)
     project: Any = about.get("project")
     poetry: Any = about.get("tool", {}).get("poetry")
@@ -84,7 +84,7 @@ def look(folder: Path, force: bool = False) -> Project:
     return Project(
         folder,
         Path(top).resolve() if top else None,
-        bool(git.said(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
+        bool(git.output(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
         name,
         _package(folder, name),
         bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),

@@ -8,18 +8,16 @@ A child reads its job, one line, from standard input and answers with lines on a
         for line in child.lines(watch):
             ...
 
-A command that knows of no channel is run the same way; it sends no lines. One that may run for long
-is `kept`: it ends with its caller, however that ends, as those do that read their channel.
+A command that knows of no channel is run the same way; it sends no lines.
 
 A child holds the locks that its caller does (:mod:`harness.measure.lock`), and has a folder for
-temporary files that goes with it, unless it is kept. What it has started goes with it as well
+temporary files that goes with it. What it has started goes with it as well
 (:mod:`harness.measure.containment`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import select
@@ -43,9 +41,6 @@ from harness.measure.lock import for_children
 POLL_S = 0.25
 """How often a child is looked at. A look costs a tenth of a millisecond; more often would disturb
 what is measured."""
-
-PATIENCE_S = 10.0
-"""What was interrupted may take so long to end by itself."""
 
 OUTPUT_LINES = 20
 """So many of the last lines that a child printed are kept."""
@@ -125,8 +120,6 @@ class Child:
         *,
         cwd: Path | None = None,
         fds: Sequence[int] = (),
-        log: IO[bytes] | None = None,
-        kept: bool = False,
         parent: Child | None = None,
     ) -> None:
         """Start `command`.
@@ -136,9 +129,6 @@ class Child:
             variables: its whole environment; None means the caller's.
             cwd: the folder it runs in; None means the caller's.
             fds: open files that it inherits under their numbers.
-            log: takes what it prints; without one, the last lines are kept in `output`.
-            kept: whether :mod:`harness.measure.keeper` runs it, as no module of ours; it has
-                :data:`PATIENCE_S` to end after SIGINT before it is killed.
             parent: a process with `control` that forks the one that `command` would start: with the
                 channel and `fds` open, in an environment and a folder of its parent's.
 
@@ -150,11 +140,9 @@ class Child:
         module = command.index("-m") + 1 if "-m" in command else 0
         self.name = Path(command[module]).name
         """What an error calls it: the module that Python runs, else the program."""
-        self.kept = kept
         self.control: socket.socket | None = None
         """Where it takes orders to fork, if :mod:`harness.measure.parent` is what it runs."""
         locks, holders = for_children()
-        keeper = of_module("harness.measure.keeper") if kept else []
         self.code: int | None = None
         """Its exit code, -N where signal N killed it; None while it runs."""
         self._printed = b""
@@ -165,7 +153,7 @@ class Child:
         own = {CHANNEL: str(writable), SPAWNED: str(self.spawned_ns), **holders}
         own |= containment.marked(self.mark)
         try:
-            if not (parent or kept):
+            if parent is None:
                 with contextlib.suppress(OSError):  # it may need none
                     own["TMPDIR"] = str(self._scratch.enter_context(temporary_folder()))
             with _signals_held():
@@ -173,11 +161,11 @@ class Child:
                     Forked(parent.control, [writable, *fds])
                     if parent and parent.control
                     else subprocess.Popen(
-                        [*keeper, *command],
+                        command,
                         cwd=cwd,
                         env={**(os.environ if variables is None else variables), **own},
                         stdin=subprocess.PIPE,
-                        stdout=subprocess.PIPE if log is None else log,
+                        stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT,
                         pass_fds=(writable, *fds, *locks),
                         start_new_session=True,
@@ -231,8 +219,8 @@ class Child:
         pending = bytearray()  # a line of many MB comes in pieces
         with selectors.DefaultSelector() as selector:
             selector.register(self._readable, selectors.EVENT_READ)
-            if self._process.stdout is not None:
-                selector.register(self._process.stdout.fileno(), selectors.EVENT_READ)
+            assert self._process.stdout is not None
+            selector.register(self._process.stdout, selectors.EVENT_READ)
             while selector.get_map():
                 for key, _ in selector.select(POLL_S):
                     data = os.read(key.fd, 1 << 20)
@@ -253,15 +241,14 @@ class Child:
                     break  # a grandchild may hold the pipes open for ever
         while self.code is None:  # it may have closed its files before it ended
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._ended(self._process.wait(POLL_S))
+                self.code = self._process.wait(POLL_S)
                 return
             watch()
 
     def wait(self, watch: Callable[[], None] = lambda: None) -> int:
         """Return its exit code, -N where signal N killed it, at its end; its input is empty."""
-        if not self.kept:  # whose standard input says that its caller lives
-            assert self._process.stdin is not None
-            self._process.stdin.close()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
         for _ in self.lines(watch):
             pass
         assert self.code is not None
@@ -288,28 +275,15 @@ class Child:
             answer = line
         if self.code == 0 and answer:
             return json.loads(answer)
-        said = " | ".join(self.output[-5:]) or "it said nothing"
-        raise ChildError(f"{self.name} ended with {self.how} and no answer: {said}")
+        printed = " | ".join(self.output[-5:]) or "it printed nothing"
+        raise ChildError(f"{self.name} ended with {self.how} and no answer: {printed}")
 
     def end(self) -> None:
         """End it and all that it started; return when it is gone."""
-        if self.kept and self._process.poll() is None:
-            assert self._process.stdin is not None
-            interrupt = functools.partial(self._signal, signal.SIGINT)
-            for ask in (interrupt, self._process.stdin.close):
-                ask()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(PATIENCE_S)
-        self._signal(signal.SIGKILL)
-        self._ended(self._process.wait())
-        containment.end_started(self.mark, [self._parent.pid] if self._parent else [])
-
-    def _ended(self, code: int) -> None:
-        self.code = 128 - code if self.kept and code > 128 else code
-
-    def _signal(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self.code = self._process.wait()
+        containment.end_started(self.mark, [self._parent.pid] if self._parent else [])
 
     def __enter__(self) -> Self:
         return self

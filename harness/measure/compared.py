@@ -35,11 +35,11 @@ def about(job: Job, side: Side) -> dict[str, Any]:
     """Return the flags and, where JAX computes, the device."""
     flags = environment.flags() | job.environment
     flags.pop("CUPY_CACHE_DIR", None)  # a scratch folder, whose path says nothing
-    known = {"flags": flags, "platform": targets.find(job.target).family}
+    facts = {"flags": flags, "platform": targets.find(job.target).family}
     if not side.uses_jax:
-        return known
+        return facts
     device = jax.devices()[0]
-    return known | {
+    return facts | {
         "device": device.device_kind,
         "devices": jax.device_count(),
         "platform": device.platform,
@@ -69,9 +69,9 @@ def measure_job(job: Job, send: Send, current: CurrentVisit, state: ProcessState
     try:
         side = registry.find(job.backend)(job.target)
     except Unavailable as error:
-        known = to_raw(job.surroundings)
+        surroundings = to_raw(job.surroundings)
         for ref in job.cases:
-            send(Done(unmeasured(job, ref, "skipped", str(error), environment=known)))
+            send(Done(unmeasured(job, ref, "skipped", str(error), environment=surroundings)))
         send(Bye(0.0, 0.0))
     except RuntimeError as error:
         send(Fatal(f"JAX found no {job.target} device: {error}"))

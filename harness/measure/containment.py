@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import re
 import secrets
@@ -78,6 +79,12 @@ def end_with_parent(parent: int | None = None) -> None:
         os._exit(1)
 
 
+def dying_with_caller() -> Callable[[], None] | None:
+    """Return what a command calls in its process before it begins, to end when this one is gone."""
+    on_linux = sys.platform == "linux"
+    return functools.partial(end_with_parent, os.getpid()) if on_linux else None
+
+
 def _limit(memory_bytes: int) -> bool:
     """Let allocations fail beyond a size; return whether that could be done.
 
@@ -102,7 +109,7 @@ def _limit(memory_bytes: int) -> bool:
 
 def group_limit_bytes() -> int | None:
     """Return what the control groups of this process let it hold together; None for no limit."""
-    found = []
+    limits = []
     with contextlib.suppress(OSError):
         for line in _OWN_GROUPS.read_text().splitlines():
             _, kind, path = line.split(":", 2)
@@ -113,10 +120,10 @@ def group_limit_bytes() -> int | None:
             for group in (own, *own.parents):
                 for name in ("memory.max", "memory.limit_in_bytes"):  # v2, v1
                     with contextlib.suppress(OSError, ValueError):  # none there, or `max`
-                        found.append(int((group / name).read_text()))
+                        limits.append(int((group / name).read_text()))
                 if group == top:
                     break
-    return min(found, default=None)
+    return min(limits, default=None)
 
 
 def new_mark() -> str:
@@ -150,8 +157,8 @@ def end_left_over() -> int:
 def _kill(wanted: Callable[[list[str]], bool], but: Collection[int]) -> int:
     killed: set[int] = set()
     deadline = time.monotonic() + _KILL_S
-    while found := [pid for pid, marks in _all().items() if wanted(marks) and pid not in but]:
-        for pid in found:
+    while pids := [pid for pid, marks in _all().items() if wanted(marks) and pid not in but]:
+        for pid in pids:
             with contextlib.suppress(OSError):  # it is gone, or another user's
                 process = os.pidfd_open(pid)
                 try:
@@ -172,8 +179,8 @@ def _all() -> Mapping[int, list[str]]:
         numbers = [int(name) for name in os.listdir(_PROCESSES) if name.isdigit()]
     except OSError:  # no Linux
         return {}
-    found = {number: _marks(number) for number in numbers if number != os.getpid()}
-    return {number: marks for number, marks in found.items() if marks}
+    marks_by_pid = {number: _marks(number) for number in numbers if number != os.getpid()}
+    return {number: marks for number, marks in marks_by_pid.items() if marks}
 
 
 def _marks(pid: int) -> list[str]:
@@ -183,8 +190,8 @@ def _marks(pid: int) -> list[str]:
             owner = os.fstat(file.fileno()).st_uid
     except OSError:
         return []
-    _, found, rest = variables.partition(f"\0{_VARIABLE}=".encode())
-    mine = found and owner == os.geteuid()
+    _, variable, rest = variables.partition(f"\0{_VARIABLE}=".encode())
+    mine = variable and owner == os.geteuid()
     return rest.partition(b"\0")[0].decode("ascii", "replace").split() if mine else []
 
 

@@ -146,7 +146,7 @@ HEALTHY = "it can be used again"
 
 
 def broken_records(
-    known: Iterable[Record], context: Context, options: Options, sweep: SweepName
+    stored: Iterable[Record], context: Context, options: Options, sweep: SweepName
 ) -> Iterator[Record]:
     """Yield a record of each module or workload that is broken now, or was and is no more.
 
@@ -156,7 +156,7 @@ def broken_records(
     broken = options.broken
     before = {
         record.workload: record.reason
-        for record in known
+        for record in stored
         if not record.transform and not record.version and record.workload not in INSTRUMENTS
     }
     for name, reason in {**dict.fromkeys(before, HEALTHY), **broken}.items():

@@ -52,10 +52,10 @@ def expected(jobs: Iterable[Job], folder: Path, is_least: bool) -> Expected:
         for kind, each in _of_file(file).items():
             if kind in wanted:
                 took.setdefault(kind, statistics.median(each))
-    known = sum(wanted[kind] for kind in took)
+    measured = sum(wanted[kind] for kind in took)
     seconds = sum(wanted[kind] * each_s for kind, each_s in took.items())
     every = wanted.total()
-    return Expected(every, known, seconds * every / known if known else 0.0, is_least)
+    return Expected(every, measured, seconds * every / measured if measured else 0.0, is_least)
 
 
 class _Written(msgspec.Struct):
@@ -98,11 +98,11 @@ def _of_file(file: Path) -> dict[Kind, list[float]]:
             began[one.sweep][one.started_at_ms][kind].update(own)
     except OSError:
         return {}
-    found: defaultdict[Kind, list[float]] = defaultdict(list)
+    seconds: defaultdict[Kind, list[float]] = defaultdict(list)
     for processes in began.values():
         for start, end in pairwise(sorted(processes)):
             records = processes[start]
             number = sum(map(len, records.values()))
             for kind in records:
-                found[kind].append((end - start) / 1e3 / max(number, 1))
-    return found
+                seconds[kind].append((end - start) / 1e3 / max(number, 1))
+    return seconds

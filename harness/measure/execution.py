@@ -67,26 +67,29 @@ class _WithFolders:
                     continue  # it has its turn with that
                 after = [each for each in refs if SCENARIOS[each].filled_in == name != each]
                 folder = "" if SCENARIOS[name].directory == "none" else self.folder()
-                found: dict[int, str] = {}
+                fingerprints: dict[int, str] = {}
                 if filled_in:
-                    self._first_call(refs[name], folder, found, filled_in)
+                    self._first_call(refs[name], folder, fingerprints, filled_in)
                 for each in (name, *after):
-                    self._first_call(refs[each], folder, found)
+                    self._first_call(refs[each], folder, fingerprints)
 
     def _first_call(
-        self, ref: JobCase, folder: str, found: dict[int, str], filled_in: str = ""
+        self, ref: JobCase, folder: str, fingerprints: dict[int, str], filled_in: str = ""
     ) -> None:
         """Call one function in a process of its own; with `filled_in`, only to fill the directory.
 
         `found` takes the fingerprint of the program, which whoever reads the directory is to have.
         """
-        expected = found.get(ref.index, "") if SCENARIOS[ref.scenario].directory == "filled" else ""
+        expected = (
+            fingerprints.get(ref.index, "") if SCENARIOS[ref.scenario].directory == "filled" else ""
+        )
         own = replace(ref, fingerprint=expected)
         base = {**self.job.base, "scenario": ref.scenario}
-        job = replace(self.job, scenario=filled_in or ref.scenario, base=base)
-        process = MeasuringProcess(job, self.listener, self.parents, [own], folder, bool(filled_in))
+        fills = bool(filled_in)
+        job = replace(self.job, scenario=filled_in or ref.scenario, base=base, fills=fills)
+        process = MeasuringProcess(job, self.listener, self.parents, [own], folder)
         process.measure()
-        found |= process.fingerprints
+        fingerprints |= process.fingerprints
 
     def visits(self) -> None:
         """Measure in an empty directory, or in one that a process has filled."""
@@ -95,13 +98,12 @@ class _WithFolders:
         folder = self.folder()
         if state.directory == "filled":
             # A baseline's own cache is filled by first calls, which is all that its `warm` makes.
-            filling = job if job.backend else replace(job, scenario=state.filled_in)
+            scenario = job.scenario if job.backend else state.filled_in
+            filling = replace(job, scenario=scenario, passes=1, fills=True)
             filled: dict[int, str] = {}
             left = todo
             while left:
-                process = MeasuringProcess(
-                    filling, self.listener, None, left, folder, only_fills=True
-                )
+                process = MeasuringProcess(filling, self.listener, None, left, folder)
                 left = process.measure()
                 filled |= process.fingerprints
             # What was put in, so that an entry that holds another program is noticed.

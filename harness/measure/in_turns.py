@@ -32,12 +32,12 @@ def main() -> None:
     threading.Thread(target=_read, args=[lines], daemon=True).start()
     job = json.loads(lines.get())
     try:
-        found = _workloads(job)
+        suite = _workloads(job)
         keep = discovery.case_filter(job["case"])
-        cases = sum(keep(case) for one in found.workloads for case in enumerate_cases(one))
-        _answer({"cases": cases, "workloads": len(found.workloads)})
+        cases = sum(keep(case) for one in suite.workloads for case in enumerate_cases(one))
+        _answer({"cases": cases, "workloads": len(suite.workloads)})
         while True:
-            _round(json.loads(lines.get()), job, found)
+            _round(json.loads(lines.get()), job, suite)
             _answer({})
     except HarnessError as error:
         _answer({"error": str(error)})
@@ -56,25 +56,25 @@ def _answer(answer: Mapping[str, Any]) -> None:
 
 
 def _workloads(job: Mapping[str, Any]) -> discovery.Found:
-    found = discovery.discover(Path(job["benchmarks"]))
-    if not found.workloads:
-        reason = next(iter(found.broken.values()), "no workload is defined there")
+    suite = discovery.discover(Path(job["benchmarks"]))
+    if not suite.workloads:
+        reason = next(iter(suite.broken.values()), "no workload is defined there")
         raise HarnessError(f"No workload in {job['benchmarks']} can be used: {reason}")
-    found.workloads = discovery.select(found.workloads, job["select"])
-    found.workloads = discovery.with_axes(found.workloads, job["case"])
-    return found
+    suite.workloads = discovery.select(suite.workloads, job["select"])
+    suite.workloads = discovery.with_axes(suite.workloads, job["case"])
+    return suite
 
 
-def _round(asked: Mapping[str, Any], job: Mapping[str, Any], found: discovery.Found) -> None:
+def _round(asked: Mapping[str, Any], job: Mapping[str, Any], suite: discovery.Found) -> None:
     names = asked["only"]
-    chosen = [one for one in found.workloads if not names or name_of(one) in names]
+    chosen = [one for one in suite.workloads if not names or name_of(one) in names]
     options = Options(
         sampling.effort(f"1x{job['passes']}"),
         targets=targets.names(job["target"]) or None,
         keep=discovery.case_filter(job["case"]),
         scenarios=tuple(job["scenario"]) or None,
         fresh=True,
-        broken=found.broken_names(),
+        broken=suite.broken_names(),
         seed=asked["seed"],
     )
     folder = Path(job["benchmarks"])

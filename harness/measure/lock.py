@@ -136,8 +136,8 @@ def for_children() -> tuple[list[int], dict[str, str]]:
     See :class:`harness.measure.child.Child`.
     """
     files = [fd for fd in _held.get().values() if fd is not None]
-    known = os.environ.get(_HOLDERS, "").split()
-    return files, {_HOLDERS: " ".join([*known, str(os.getpid())])} if files else {}
+    holders = os.environ.get(_HOLDERS, "").split()
+    return files, {_HOLDERS: " ".join([*holders, str(os.getpid())])} if files else {}
 
 
 def _locked(path: Path, check: Callable[[str], None]) -> int | None:

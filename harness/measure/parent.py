@@ -36,7 +36,7 @@ def main(control: socket.socket) -> None:
     from harness.workload.code import LoadedCode  # before what it is to take note of
 
     code = LoadedCode()
-    from harness.measure import staged, staged_worker  # they import the rest
+    from harness.measure import staged, worker  # the first imports the rest
 
     del staged  # it need only be there
     unsafe = _unsafe(threads)
@@ -49,7 +49,7 @@ def main(control: socket.socket) -> None:
         stored = threading.Semaphore(0)
         line = channel.read_job()
         channel.follow_parent(stored.release)
-        staged_worker.measure(line, current_fd, stored, code=code)
+        worker.staged(line, current_fd, stored, code=code)
     except BaseException:  # whatever it is: this copy must not go on as the parent does
         traceback.print_exc()
         channel.end(1)

@@ -45,11 +45,11 @@ class Parent:
         with theirs, self._ended:
             child = self._ended.enter_context(Child(command, variables, fds=[theirs.fileno()]))
             try:
-                said = next(child.lines(look), b"")
+                answer = next(child.lines(look), b"")
             except TimeoutError:
-                said = b""
-            if said:
-                about = json.loads(said)
+                answer = b""
+            if answer:
+                about = json.loads(answer)
                 self.unsafe: str = about["unsafe"]
                 installed(dict.fromkeys(about["loaded"], ""), self.distributions)
             else:

@@ -189,13 +189,13 @@ class Plan:
 
         The scenarios of a place are in one group, so that they take turns.
         """
-        found: dict[tuple[str, int], Group] = {}
+        by_place: dict[tuple[str, int], Group] = {}
         for group in groups:
             wanted = 0 if group.place.compile_only else self._first_calls(group)
             if not wanted:
                 continue
             alone = replace(group, scenario="off", first_call=True, processes={}, refs=[])
-            own = found.setdefault((group.target, group.cpu_devices), alone)
+            own = by_place.setdefault((group.target, group.cpu_devices), alone)
             own.processes[group.scenario] = wanted
             for ref in group.refs:
                 name = name_of(group.workload)
@@ -204,7 +204,7 @@ class Plan:
                 own.refs.append(
                     msgspec.structs.replace(ref, key=key, scenario=group.scenario, extra_ns={})
                 )
-        yield from found.values()
+        yield from by_place.values()
 
     def _first_calls(self, group: Group) -> int:
         """Return how many first calls a case of a group gets."""

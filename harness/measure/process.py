@@ -71,20 +71,22 @@ class Listener(Protocol):
 
 def variables(job: Job) -> dict[str, str]:
     """Return the environment of a job's process: the caller's, in the job's scenario."""
-    found = forgotten(os.environ)
+    environment = forgotten(os.environ)
     if job.backend:  # its scenario is of its own cache of kernels: JAX has none
-        found = {name: value for name, value in found.items() if not side_process.owned(name)}
-        found |= SCENARIOS["off"].environment("")
+        environment = {
+            name: value for name, value in environment.items() if not side_process.owned(name)
+        }
+        environment |= SCENARIOS["off"].environment("")
     else:
-        found |= SCENARIOS[job.scenario].environment(job.cache_folder)
-    found |= {"JAX_PLATFORMS": job.platforms, **job.environment}
+        environment |= SCENARIOS[job.scenario].environment(job.cache_folder)
+    environment |= {"JAX_PLATFORMS": job.platforms, **job.environment}
     # A number of devices asked for elsewhere would change what is compiled here.
-    found.pop("JAX_NUM_CPU_DEVICES", None)
+    environment.pop("JAX_NUM_CPU_DEVICES", None)
     if job.cpu_devices:
-        found["JAX_NUM_CPU_DEVICES"] = str(job.cpu_devices)
+        environment["JAX_NUM_CPU_DEVICES"] = str(job.cpu_devices)
     if job.x64:
-        found["JAX_ENABLE_X64"] = "1"
-    return found
+        environment["JAX_ENABLE_X64"] = "1"
+    return environment
 
 
 @contextlib.contextmanager
@@ -129,7 +131,7 @@ class _Stopped(Exception):
 
 
 class MeasuringProcess:
-    """One process over what is left of a job; one that `only_fills` the directory keeps none.
+    """One process over what is left of a job; one that only fills the directory keeps no record.
 
     It is forked from one of `parents`, where there are any and that is safe. It waits after each
     record until the listener has kept it, so that storing it disturbs nothing. The job's
@@ -145,7 +147,6 @@ class MeasuringProcess:
         parents: Parents | None,
         todo: list[JobCase],
         cache: str = "",
-        only_fills: bool = False,
     ) -> None:
         needed = {}
         if job.backend:
@@ -155,12 +156,9 @@ class MeasuringProcess:
             cases=todo,
             cache_folder=cache,
             environment={**job.environment, **needed},
-            passes=1 if only_fills else job.passes,
-            fills=only_fills,
         )
         self.listener = listener
         self.parents = parents
-        self.only_fills = only_fills
         self.by_key = {ref.key: ref for ref in todo}
         self.left = dict(self.by_key)
         self.built: dict[str, Record] = {}
@@ -200,7 +198,7 @@ class MeasuringProcess:
             culprits = [ref for ref in culprits if ref.key == self.visit.case]
         for ref in culprits:
             del self.left[ref.key]
-            if self.only_fills:
+            if self.job.fills:
                 continue
             if record := self.built.get(ref.key):
                 record.reason, record.stderr = reason, stderr
@@ -221,8 +219,14 @@ class MeasuringProcess:
             parent, reason = None, on_its_own
             if self.parents and not reason:
                 sweep, number = self.job.base["sweep"], self.job.process
-                found = self.parents.find(sweep, number, environment, self.listener.check)
-                parent, reason = (None, found) if isinstance(found, str) else (found, "")
+                parent_or_reason = self.parents.find(
+                    sweep, number, environment, self.listener.check
+                )
+                parent, reason = (
+                    (None, parent_or_reason)
+                    if isinstance(parent_or_reason, str)
+                    else (parent_or_reason, "")
+                )
             self.origin = {
                 "process": secrets.token_hex(8),
                 "parent": parent.name if parent else "",
@@ -279,7 +283,7 @@ class MeasuringProcess:
     def _keep(self, record: Record) -> None:
         record.code = installed(record.code, self.distributions)
         ref = self.by_key.get(record.key)
-        if not self.only_fills:
+        if not self.job.fills:
             self.listener.keep(record, ref)
         if ref:
             self.fingerprints[ref.index] = record.fingerprint

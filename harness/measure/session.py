@@ -108,11 +108,11 @@ class CaseRun:
         if self.record is None or self.record.status != "ok":
             return
         try:
-            found = find(self._announcing(self.passes))
+            value = find(self._announcing(self.passes))
         except (Exception, SystemExit):  # a user's function may raise anything; its times stand
             return
-        if found is not None:
-            setattr(self.record, field, found)
+        if value is not None:
+            setattr(self.record, field, value)
             self.session.send(Done(self.record))
 
     def _announcing(self, number: int) -> Callable[[str], None]:
@@ -184,9 +184,9 @@ class Session:
 
     def cases(self) -> Iterator[tuple[JobCase, Case]]:
         """Yield the job's cases; for those that this process does not know it sends a record."""
-        known = dict(enumerate(enumerate_cases(self.workload, [self.job.target])))
+        declared = dict(enumerate(enumerate_cases(self.workload, [self.job.target])))
         for ref in self.job.cases:
-            case = known.get(ref.index)
+            case = declared.get(ref.index)
             if case is not None and case.id == ref.id:
                 yield ref, case
                 continue
@@ -199,12 +199,12 @@ class Session:
 
     def record(self, key: str, **fields: Any) -> Record:
         """Return a record with everything in it that the job and the process know."""
-        known: dict[str, Any] = {"environment": self.environment}
-        known |= {"load_average": self.load_average, "started_at_ms": self.started_at_ms}
-        known |= {"others_cores": round(self.others.cores(), 3)}
-        known |= {"code": self.code.entries(self.job.project, self.workload.depends_on)}
-        known |= {"comparison": self.job.comparison}
-        return Record(**{**self.job.base, "key": key, **known, **fields})
+        of_process: dict[str, Any] = {"environment": self.environment}
+        of_process |= {"load_average": self.load_average, "started_at_ms": self.started_at_ms}
+        of_process |= {"others_cores": round(self.others.cores(), 3)}
+        of_process |= {"code": self.code.entries(self.job.project, self.workload.depends_on)}
+        of_process |= {"comparison": self.job.comparison}
+        return Record(**{**self.job.base, "key": key, **of_process, **fields})
 
 
 Runs = dict[str, CaseRun]

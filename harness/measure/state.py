@@ -59,9 +59,11 @@ class SweepState:
             kept.open_folder(programs)
         self.known_bytes = self.store.size()
         """How much of the store has been read, or was written here."""
-        known = self.store.read(outcome.problems)
-        self.before = {(r.key, r.replicate): r for r in known}
-        self._programs = {r.key: (r.fingerprint, r.code) for r in known if r.fingerprint and r.code}
+        stored = self.store.read(outcome.problems)
+        self.before = {(r.key, r.replicate): r for r in stored}
+        self._programs = {
+            r.key: (r.fingerprint, r.code) for r in stored if r.fingerprint and r.code
+        }
         """Of each case, the program that was measured last, and of which code."""
         self.now: dict[tuple[str, str], Record] = {}
         self._code: dict[bytes, tuple[float, list[str]]] = {}
@@ -70,7 +72,7 @@ class SweepState:
         """By the key of a case: how many processes failed at it."""
         self.plan = Plan(workloads, context, options, sweep, programs)
         self.groups = self.plan.groups
-        self.store.append(broken_records(known, context, options, self.plan.sweep))
+        self.store.append(broken_records(stored, context, options, self.plan.sweep))
         self.rounds = max(
             [options.effort.limit, *(n for each in self.groups for n in each.processes.values())]
         )
@@ -140,8 +142,8 @@ class SweepState:
             for process in range(max([effort.processes, *group.processes.values()]))
             if (job := self.job(group, process))
         ]
-        told = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
-        self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=told))
+        estimate = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
+        self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=estimate))
 
     def _first_calls(self, group: Group, process: int) -> list[JobCase]:
         """Return the cases of a group of which process number `process` is to take first calls.
@@ -168,11 +170,11 @@ class SweepState:
     def _differing(self, code: dict[str, str], project: Path) -> list[str]:
         """Return what of the code of a record has become other code since it was measured."""
         now = time.monotonic()
-        known = msgspec.json.encode(code)
-        looked, names = self._code.get(known, (-math.inf, []))
+        encoded = msgspec.json.encode(code)
+        looked, names = self._code.get(encoded, (-math.inf, []))
         if now - looked > _CODE_IS_KNOWN_S:
             names = self.plan.context.host.other_code(code, project)
-            self._code[known] = now, names
+            self._code[encoded] = now, names
         return names
 
     def _settle(self, name: tuple[str, str]) -> None:
@@ -278,8 +280,8 @@ class SweepState:
         warning: str = "",
     ) -> None:
         """Say what is being measured, and how much is done."""
-        said = name_of(group.workload), case, stage, process, self.done, self.total
-        self.on_progress(Progress(*said, record, warning=warning))
+        where = name_of(group.workload), case, stage, process, self.done, self.total
+        self.on_progress(Progress(*where, record, warning=warning))
 
 
 def _refused(records: Iterable[Record]) -> list[Record]:
@@ -321,8 +323,8 @@ class GroupListener:
         case, stage, since = self._at
         if stage == "compile" and time.monotonic() - since > LONG_COMPILE_S:
             self._at = case, stage, math.inf
-            said = f"has been compiling for more than {LONG_COMPILE_S:g} s"
-            self.state.tell(self.group, case, stage, self.process, warning=said)
+            warning = f"has been compiling for more than {LONG_COMPILE_S:g} s"
+            self.state.tell(self.group, case, stage, self.process, warning=warning)
 
     def timed(self, bye: Bye) -> None:
         """Add a process's time up."""

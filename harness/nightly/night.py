@@ -20,7 +20,7 @@ from harness import __version__
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
 from harness.frame.pairs import Arm, pair
-from harness.measure.child import Child
+from harness.measure.containment import dying_with_caller
 from harness.nightly.measured import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records import environment, json_file
 from harness.records.files import OWN
@@ -160,8 +160,16 @@ def _harness(python: Path, command: str, *arguments: str, log: Path) -> int:
     """Run a command of the harness to its end, or this process's; return its exit code."""
     variables = {name: value for name, value in os.environ.items() if name != "ASV_ENV_NAME"}
     line = [str(python), "-m", "harness", command, *arguments]
-    with log.open("ab") as out, Child(line, variables, log=out, kept=True) as child:
-        return child.wait()
+    with log.open("ab") as out:
+        return subprocess.run(
+            line,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            check=False,
+            preexec_fn=dying_with_caller(),
+        ).returncode
 
 
 def _compare(

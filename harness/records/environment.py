@@ -31,8 +31,12 @@ _FLAGS = (
     "PYTHONHASHSEED",
 )
 _SET_HERE = (
-    *("JAX_PLATFORMS", "JAX_NUM_CPU_DEVICES", "JAX_ENABLE_X64"),
-    *("JAX_ENABLE_COMPILATION_CACHE", "JAX_PERSISTENT_CACHE", "JAX_COMPILATION_CACHE"),
+    "JAX_PLATFORMS",
+    "JAX_NUM_CPU_DEVICES",
+    "JAX_ENABLE_X64",
+    "JAX_ENABLE_COMPILATION_CACHE",
+    "JAX_PERSISTENT_CACHE",
+    "JAX_COMPILATION_CACHE",
 )
 """How flags begin that the target, the workload and the scenario decide on."""
 
@@ -60,16 +64,16 @@ def versions() -> dict[str, str]:
 
 def plugins() -> dict[str, str]:
     """Return the installed JAX plugins and their versions, with CUDA's that of ptxas."""
-    found = {}
+    versions_by_name = {}
     for distribution in metadata.distributions():
         # Reading all about all distributions, as `.metadata` does, takes a tenth of a second.
         named = re.search(r"^Name: *(\S+)", distribution.read_text("METADATA") or "", re.MULTILINE)
         name = named[1].lower() if named else ""
         if name.startswith(_PLUGIN_PREFIXES):
-            found[name] = distribution.version
-    if any(name.startswith("jax-cuda") for name in found) and (version := ptxas()):
-        found["ptxas"] = version
-    return dict(sorted(found.items()))
+            versions_by_name[name] = distribution.version
+    if any(name.startswith("jax-cuda") for name in versions_by_name) and (version := ptxas()):
+        versions_by_name["ptxas"] = version
+    return dict(sorted(versions_by_name.items()))
 
 
 def env_name() -> str:
@@ -126,8 +130,8 @@ def told_apart(variables: Mapping[str, str], measured: bool = False) -> dict[str
 
 def is_flag(name: str) -> bool:
     """Tell whether an environment variable is one of those that :func:`flags` returns."""
-    known = name.startswith(_FLAG_PREFIXES) or name in _FLAGS
-    return known and name != "JAX_COMPILATION_CACHE_DIR"
+    counts = name.startswith(_FLAG_PREFIXES) or name in _FLAGS
+    return counts and name != "JAX_COMPILATION_CACHE_DIR"
 
 
 @functools.cache
@@ -157,9 +161,9 @@ def machine_name() -> str:
     if given:
         return given
     try:
-        known = json.loads(Path("~/.asv-machine.json").expanduser().read_text())
+        machines = json.loads(Path("~/.asv-machine.json").expanduser().read_text())
     except (OSError, ValueError, RuntimeError):
-        known = {}
-    names = [name for name in known if name != "version"] if isinstance(known, dict) else []
+        machines = {}
+    names = [name for name in machines if name != "version"] if isinstance(machines, dict) else []
     node = platform.node() or "localhost"
     return names[0] if len(names) == 1 and node not in names else node

@@ -41,8 +41,8 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def said(folder: Path, *arguments: str) -> str:
-    """Return what git says, stripped; "" where it fails, there is no git, or no repository."""
+def output(folder: Path, *arguments: str) -> str:
+    """Return what git prints, stripped; "" where it fails, there is no git, or no repository."""
     try:
         done = run(folder, *arguments)
     except OSError:
@@ -77,17 +77,17 @@ def commit_of(folder: Path, name: str = "HEAD", exclude: Path | None = None) -> 
 
     `exclude` is a folder whose changes do not make the tree dirty: the results themselves.
     """
-    full = said(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    full = output(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     if not full:
         return Commit()
-    date = said(folder, "show", "-s", "--format=%ct", full)
+    date = output(folder, "show", "-s", "--format=%ct", full)
     changes = ""
     if name == "HEAD":
-        top = Path(said(folder, "rev-parse", "--show-toplevel"))
+        top = Path(output(folder, "rev-parse", "--show-toplevel"))
         pathspec = ["--", "."]
         if exclude is not None and exclude.resolve().is_relative_to(top.resolve()):
             pathspec.append(f":(exclude,literal){exclude.resolve().relative_to(top.resolve())}")
-        changes = said(top, "diff", "HEAD", *pathspec)
+        changes = output(top, "diff", "HEAD", *pathspec)
     dirty = hashlib.sha256(changes.encode()).hexdigest()[:12] if changes else ""
     return Commit(full, int(date) * 1000 if date else None, dirty)
 
@@ -128,7 +128,7 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
         )
     commit = commit_of(top, revision).hash
     if not commit:
-        shallow = said(top, "rev-parse", "--is-shallow-repository") == "true"
+        shallow = output(top, "rev-parse", "--is-shallow-repository") == "true"
         more = " It is a shallow clone: `git fetch --unshallow` gets older ones." * shallow
         raise UsageError(
             f"{top} has no commit {revision!r}. `git log --oneline` lists them; a tag or a branch "
@@ -150,15 +150,15 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
 
 def _add_submodules(top: Path, tree: Path, commit: str) -> None:
     """Put the submodules of `commit` that are checked out below `top` into a worktree of it."""
-    for entry in said(top, "ls-tree", "-rz", "--full-tree", commit).split("\0"):
+    for entry in output(top, "ls-tree", "-rz", "--full-tree", commit).split("\0"):
         about, _, path = entry.partition("\t")
         if not about.startswith("160000 ") or not (top / path / ".git").exists():
             continue
         with tempfile.NamedTemporaryFile(suffix=".tar") as packed:
             wanted = about.split()[2]
             if run(top / path, "archive", "-o", packed.name, wanted).returncode:
-                said_of = f"The submodule {path} is at {wanted[:8]} in {commit[:8]}"
-                raise UsageError(f"{said_of}, which is not here. `git -C {path} fetch` gets it.")
+                where = f"The submodule {path} is at {wanted[:8]} in {commit[:8]}"
+                raise UsageError(f"{where}, which is not here. `git -C {path} fetch` gets it.")
             shutil.unpack_archive(packed.name, tree / path, filter="data")
         _add_submodules(top / path, tree / path, wanted)
 
@@ -169,25 +169,25 @@ _TREE = "harness-tree-"
 
 def left_worktrees(folder: Path) -> Iterator[Path]:
     """Yield what git knows of worktrees of ours that are gone, half-made ones too."""
-    common = said(folder, "rev-parse", "--git-common-dir")
-    for known in (folder / common / "worktrees").glob(f"{_TREE}*") if common else ():
-        about, scratch = known / "gitdir", known.name.removeprefix(_TREE)
+    common = output(folder, "rev-parse", "--git-common-dir")
+    for entry in (folder / common / "worktrees").glob(f"{_TREE}*") if common else ():
+        about, scratch = entry / "gitdir", entry.name.removeprefix(_TREE)
         with contextlib.suppress(OSError):
             tree = Path(about.read_text().strip()) if about.exists() else None
             # Another process may be about to make it.
             if not (tree or Path(tempfile.gettempdir(), PREFIX + scratch, "-")).parents[1].exists():
-                yield known
+                yield entry
 
 
 def remove_worktrees(folder: Path) -> list[Path]:
     """Remove what :func:`left_worktrees` finds; return it. `git worktree prune` keeps some."""
-    found = list(left_worktrees(folder))
-    for known in found:
-        shutil.rmtree(known, ignore_errors=True)
-    return found
+    left = list(left_worktrees(folder))
+    for entry in left:
+        shutil.rmtree(entry, ignore_errors=True)
+    return left
 
 
 def top_of(folder: Path) -> Path | None:
     """Return the top of the repository that `folder` is in; None outside of any."""
-    top = said(folder, "rev-parse", "--show-toplevel")
+    top = output(folder, "rev-parse", "--show-toplevel")
     return Path(top).resolve() if top else None

@@ -46,5 +46,5 @@ def _origin() -> dict[str, Any]:
         about = metadata.distribution(NAME).read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         return {"url": _HOME.as_uri()}
-    found: dict[str, Any] = json.loads(about) if about else {}
-    return found
+    origin: dict[str, Any] = json.loads(about) if about else {}
+    return origin

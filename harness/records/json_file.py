@@ -79,19 +79,19 @@ def decode(text: bytes, kind: type[T]) -> T:
         raise DamagedError("its checksum is wrong")
     try:
         text.decode()
-        found = msgspec.json.decode(text, type=kind)
+        value = msgspec.json.decode(text, type=kind)
         check_numbers(text)
     except (ValueError, RecursionError) as error:  # msgspec's and Unicode's are such
         raise DamagedError(" ".join(str(error).split()) or "it is nested too deep") from None
-    if closed is None and (getattr(found, "schema", 0) >= SEALED or _has_strange(text, found)):
+    if closed is None and (getattr(value, "schema", 0) >= SEALED or _has_strange(text, value)):
         raise DamagedError("its checksum is missing")
-    return found
+    return value
 
 
-def _has_strange(text: bytes, found: object) -> bool:
+def _has_strange(text: bytes, value: object) -> bool:
     """Tell whether there is a field that no release has written: `schema` with a wrong bit."""
-    known = getattr(found, "__struct_fields__", None) or getattr(found, "__slots__", None)
-    return known is not None and not msgspec.json.decode(text).keys() <= set(known)
+    names = getattr(value, "__struct_fields__", None) or getattr(value, "__slots__", None)
+    return names is not None and not msgspec.json.decode(text).keys() <= set(names)
 
 
 _TO_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)

@@ -80,7 +80,7 @@ def read(folder: Path, fingerprint: str) -> KeptProgram | None:
             text = file.read(json_file.MOST_BYTES + 1)
         if len(text) > json_file.MOST_BYTES:
             raise json_file.DamagedError(f"it is larger than {json_file.MOST_BYTES >> 20} MiB")
-        found = json_file.decode(text, KeptProgram)
+        program = json_file.decode(text, KeptProgram)
     except FileNotFoundError:
         return None
     except (OSError, EOFError, zlib.error, json_file.DamagedError) as error:
@@ -88,4 +88,4 @@ def read(folder: Path, fingerprint: str) -> KeptProgram | None:
             f"The program in {path} cannot be read: {error}. Delete the file; `harness run --fresh "
             "--keep-programs` writes it anew."
         ) from error
-    return found if found.schema == SCHEMA else None
+    return program if program.schema == SCHEMA else None

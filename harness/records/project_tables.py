@@ -31,7 +31,7 @@ def project_table(project: Path, name: str) -> Mapping[str, Any]:
     return table_of(whole, name, file)
 
 
-def table_of(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
+def table_of(table: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any]:
     """Return the table `[tool.harness.NAME]` of a pyproject.toml; an empty one where it has none.
 
     Raises:
@@ -39,13 +39,13 @@ def table_of(told: Mapping[str, Any], name: str, file: Path) -> Mapping[str, Any
     """
     here = f"{file}: [tool.harness.{name}]"
     for part in ("tool", "harness", name):
-        for other in told if part == name else ():
+        for other in table if part == name else ():
             if other not in TABLES:
                 raise UsageError(
                     f"{file}: [tool.harness] has {other!r}, which is not known."
                     f"{nearest(other, TABLES)} There are: {', '.join(TABLES)}."
                 )
-        told = told.get(part, {})
-        if not isinstance(told, Mapping):
-            raise UsageError(f"{here}: {part} is {told!r}; expected a table.")
-    return told
+        table = table.get(part, {})
+        if not isinstance(table, Mapping):
+            raise UsageError(f"{here}: {part} is {table!r}; expected a table.")
+    return table

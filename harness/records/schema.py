@@ -254,8 +254,8 @@ class Problems(msgspec.Struct):
             ),
             (self.unreadable, "unreadable or foreign file(s)"),
         ]
-        said = "; ".join(f"{count} {text}" for count, text in kinds if count)
-        return f"left out: {said}" if said else ""
+        listed = "; ".join(f"{count} {text}" for count, text in kinds if count)
+        return f"left out: {listed}" if listed else ""
 
 
 def plain_axes(axes: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,8 +334,8 @@ def decode(line: bytes) -> Record | str:
     except msgspec.ValidationError:
         # Another schema need not fit our types: its number decides, not the misfit.
         try:
-            told = msgspec.json.decode(line, type=_OnlySchema)
-            return "corrupt" if told.schema == SCHEMA else "other_schema"
+            head = msgspec.json.decode(line, type=_OnlySchema)
+            return "corrupt" if head.schema == SCHEMA else "other_schema"
         except (msgspec.MsgspecError, RecursionError):
             return "corrupt"
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -357,17 +357,17 @@ def read_file(path: Path, problems: Problems) -> Iterator[Record]:
     own, ours = Problems(), False
     try:
         for line in lines(path):
-            found = "corrupt" if line is None else decode(line.rstrip(b"\n"))
-            if isinstance(found, Record):
+            record = "corrupt" if line is None else decode(line.rstrip(b"\n"))
+            if isinstance(record, Record):
                 ours = True
-                yield found
+                yield record
             elif line is None:
                 own.count("corrupt", path, "a line longer than any record")
             else:
                 ours |= _OPENING in line or _OPENING.startswith(line)
                 if not line.endswith(b"\n"):
                     own.count("torn", path)
-                elif found == "other_schema":
+                elif record == "other_schema":
                     own.count("other_schema", path)
                 else:
                     own.count("corrupt", path)

@@ -81,7 +81,7 @@ class Store:
 
     def read_from(self, offset: int) -> tuple[list[Record], int]:
         """Return the records that were appended after `offset`, and where they end."""
-        found = []
+        records = []
         try:
             with self.path.open("rb") as handle:
                 handle.seek(offset)
@@ -91,10 +91,10 @@ class Store:
                     offset += len(line)
                     record = decode(line.rstrip(b"\n"))
                     if isinstance(record, Record):
-                        found.append(record)
+                        records.append(record)
         except OSError:
             return [], offset
-        return found, offset
+        return records, offset
 
     def size(self) -> int:
         """Return how many bytes there are."""

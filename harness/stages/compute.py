@@ -84,8 +84,8 @@ def inline_calls(build: Build, prepared: Prepared) -> Calls:
     except Exception as error:  # of XLA: it may have no bytes of the program, or not all
         raise NotComputed(Unable.NOT_LOADED) from error
     infos = jax.tree_util.tree_leaves(build.compiled.args_info)
-    told = jax_names.parameters(build.compiled, [one.donated for one in infos])
-    donated = [one is True for one in told]
+    of_parameters = jax_names.parameters(build.compiled, [one.donated for one in infos])
+    donated = [one is True for one in of_parameters]
 
     def supply() -> Iterator[tuple[Any, ...]]:
         held = [fresh(one) for one in host]

@@ -30,5 +30,5 @@ def open_up(prepared: Prepared, announce: Callable[[str], None]) -> CompileTimes
                     step()
     except Untraceable as error:
         return CompileTimes(reason=str(error))
-    found = inside(seen, "")
-    return compile_times(found) if found else CompileTimes(reason="XLA told nothing of it")
+    tree = inside(seen, "")
+    return compile_times(tree) if tree else CompileTimes(reason="XLA told nothing of it")

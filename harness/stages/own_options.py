@@ -19,7 +19,9 @@ def jax_stage(made: Any, kind: type) -> Any:
     return next((one for one in (made, *held) if isinstance(one, kind)), made)
 
 
-def by_leaf(own: Jitted | None, abstract: Any, found: list[Any], otherwise: Any) -> list[Any]:
+def by_leaf(
+    own: Jitted | None, abstract: Any, of_arguments: list[Any], otherwise: Any
+) -> list[Any]:
     """Give what was found of a program's arguments to their leaves; static ones are none of them.
 
     A library that takes arguments apart gives no leaf its place.
@@ -27,10 +29,10 @@ def by_leaf(own: Jitted | None, abstract: Any, found: list[Any], otherwise: Any)
     leaves = jax.tree_util.tree_leaves(abstract)
     dynamic = [hasattr(leaf, "shape") for leaf in leaves]
     if own is None or own.takes_shapes:
-        if len(found) == len(leaves):
-            return found
-        if len(found) == sum(dynamic):
-            rest = iter(found)
+        if len(of_arguments) == len(leaves):
+            return of_arguments
+        if len(of_arguments) == sum(dynamic):
+            rest = iter(of_arguments)
             return [next(rest) if one else otherwise for one in dynamic]
     return [otherwise] * len(leaves)
 
@@ -78,8 +80,8 @@ def lost_in(transform: str, own: Jitted, arguments: Any, static: dict[str, Any])
         donated = any(options.get("donated_invars", ()))
     else:
         made = own.lower(*inputs.fill(arguments), **static)
-        told = jax.tree_util.tree_leaves(jax_stage(made, jax.stages.Lowered).args_info)
-        donated = any(one.donated for one in told)
+        infos = jax.tree_util.tree_leaves(jax_stage(made, jax.stages.Lowered).args_info)
+        donated = any(one.donated for one in infos)
     if donated:
         lost = "donates arguments"
     return lost and (

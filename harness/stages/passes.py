@@ -341,11 +341,11 @@ class Pass:
         self.proof.take()
         first = next(arguments)
         self.proof.take()  # fresh donated buffers are copies, which JAX compiles, once
-        known = len(self.proof.compiled)
+        built_before = len(self.proof.compiled)
         with gc_off(), self.build.remembered() as answered:
             result = jax.block_until_ready(call(*first))  # it takes a slow path
         problem = evidence.contradiction(self.proof.take(), {})
-        others = self.proof.compiled[known:]
+        others = self.proof.compiled[built_before:]
         if answered or (others and self._program not in others):
             result = jax.block_until_ready(call(*next(arguments)))
             problem = evidence.contradiction(self.proof.take(), {})

@@ -112,8 +112,8 @@ class Prepared:
 
     def donated(self, compiled: Any) -> list[bool]:
         """Return for each leaf of the arguments whether its buffer is donated."""
-        told = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]
-        return own_options.by_leaf(self.own, self.abstract, told, any(told))
+        of_arguments = [one.donated for one in jax.tree_util.tree_leaves(compiled.args_info)]
+        return own_options.by_leaf(self.own, self.abstract, of_arguments, any(of_arguments))
 
     def check_static(self, lowered: Any) -> None:
         """Raise WorkloadError where a jitted function traced what the workload calls static."""
@@ -187,8 +187,8 @@ def cpu_devices(tree: Any) -> int:
 
 def is_there(tree: Any) -> bool:
     """Return whether all arrays of a tree are computed, as far as they say (keys do not)."""
-    known = [leaf for leaf in jax.tree_util.tree_leaves(tree) if hasattr(leaf, "is_ready")]
-    return bool(known) and all(leaf.is_ready() for leaf in known)
+    arrays = [leaf for leaf in jax.tree_util.tree_leaves(tree) if hasattr(leaf, "is_ready")]
+    return bool(arrays) and all(leaf.is_ready() for leaf in arrays)
 
 
 def prepare(

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 median = statistics.median
 
@@ -47,18 +47,10 @@ CALLS: tuple[Step, ...] = ("run", "compute")
 Clock = Literal["wall", "cpu"]
 """Seconds as they pass, or those that the process computes, all of its threads together."""
 
-ELSEWHERE = ("process", "reference", "comparison")
-"""Steps that are no part of a pass over a case."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """One stage. Whatever lists stages asks :mod:`harness.stages.registry`.
-
-    Raises:
-        TypeError: something is missing, or is not what it should be; the stage and the field are
-            named.
-    """
+    """One stage. Whatever lists stages asks :mod:`harness.stages.registry`."""
 
     name: str
     method: int = 1
@@ -103,22 +95,6 @@ class Stage:
         XLA work, which may change for an equal program.
         """
         return self.step in ("run", "compute", "load")
-
-    def __post_init__(self) -> None:
-        wrong = {
-            "name": not self.name.isidentifier(),
-            "title": not self.title,
-            "step": self.step not in get_args(Step),
-            "statistic": not callable(self.statistic),
-            "calibrated_by": not self.calibrated_by,
-            "effect": not 0 < self.effect < 1,
-            "colour": not self.colour.startswith("#"),
-            "clock": self.clock not in get_args(Clock),
-            "take": (self.take is None) != (self.step in ELSEWHERE),
-        }
-        for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
-            given = getattr(self, lacking)
-            raise TypeError(f"stage {self.name!r}: {lacking} is {given!r}, which cannot be")
 
 
 class Unable(StrEnum):

@@ -44,7 +44,7 @@ def test_a_job_goes_in_and_an_answer_comes_out_without_what_is_printed():
         (["-m", "no_such_module"], r"^no_such_module ended with exit code 1"),
         (
             ["-c", "import os; os.kill(os.getpid(), 9)"],
-            "ended with killed by SIGKILL and no answer: it said no",
+            "ended with killed by SIGKILL and no answer: it printed no",
         ),
     ],
     ids=["fails", "module", "killed"],
@@ -71,33 +71,9 @@ def test_a_grandchild_that_holds_the_output_open_holds_nobody_up():
         assert child.wait() == 0
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["a child", "a kept command"])
-def test_a_command_that_reads_its_input_finds_it_empty(kept):
-    with Child(python("import sys; assert sys.stdin.read() == ''"), kept=kept) as child:
+def test_a_command_that_reads_its_input_finds_it_empty():
+    with Child(python("import sys; assert sys.stdin.read() == ''")) as child:
         assert child.wait() == 0, child.output
-
-
-def test_a_kept_command_may_end_itself(tmp_path):
-    script = """
-import pathlib, sys, time
-said = pathlib.Path(sys.argv[1])
-try:
-    said.write_text("ready")
-    time.sleep(60)
-except KeyboardInterrupt:
-    said.write_text("ended")
-    sys.exit(7)
-"""
-    file = tmp_path / "said"
-    with Child(python(script, str(file)), kept=True) as child:
-        assert wait_for(lambda: file.exists() and file.read_text())
-    assert (file.read_text(), child.code) == ("ended", 7)
-
-
-def test_a_kept_command_that_a_signal_kills_says_which():
-    with Child(python("import os; os.kill(os.getpid(), 15)"), kept=True) as child:
-        assert child.wait() == -signal.SIGTERM
-    assert child.how == "killed by SIGTERM"
 
 
 SPREADS = """
@@ -111,7 +87,7 @@ open("/proc/self/comm", "w").write("has spread")
 """
 CALLS = """
 from harness.measure.child import Child
-with Child({command}, kept={kept}) as child:
+with Child({command}) as child:
     child.send(b"null")
     [*child.lines()]
 """
@@ -122,9 +98,9 @@ def spreads(then="time.sleep(600)"):
     return python(SPREADS + then)
 
 
-def called(token, command, kept=False):
+def called(token, command):
     """Start one who has a child run a command."""
-    script = CALLS.format(command=command, kept=kept)
+    script = CALLS.format(command=command)
     there = {**os.environ, TOKEN: token}
     return subprocess.Popen(python(script), env=there, stderr=subprocess.DEVNULL)
 
@@ -144,42 +120,33 @@ def test_a_child_ends_with_its_parent():
     assert wait_for(lambda: of(token) == [])
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["a child", "a kept command"])
 @pytest.mark.parametrize("then", ["", "time.sleep(600)"], ids=["ends", "goes on"])
-def test_nothing_is_left_in_whatever_session_it_is(then, kept):
+def test_nothing_is_left_in_whatever_session_it_is(then):
     token = secrets.token_hex()
-    with Child(spreads(then), {**os.environ, TOKEN: token}, kept=kept) as child:
+    with Child(spreads(then), {**os.environ, TOKEN: token}) as child:
         if then:
-            assert wait_for(lambda: are_all_there(token, 4 + kept), 60)
+            assert wait_for(lambda: are_all_there(token, 4), 60)
         else:
             assert child.wait() == 0
-            assert len(of(token)) == (0 if kept else 3)
+            assert len(of(token)) == 3
     assert of(token) == []
 
 
-@pytest.mark.parametrize(
-    ("number", "whose"),
-    [
-        *(("SIGKILL", "caller"), ("SIGINT", "caller")),
-        *(("SIGKILL", "keeper"), ("SIGTERM", "keeper"), ("SIGINT", "keeper")),
-    ],
-)
-def test_a_killed_caller_leaves_nothing_of_a_kept_command(number, whose):
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_command_that_dies_with_its_caller_does():
+    script = """
+import subprocess
+from harness.measure.containment import dying_with_caller
+subprocess.run({command}, preexec_fn=dying_with_caller())
+"""
     token = secrets.token_hex()
-    with called(token, spreads(), kept=True) as running:
-        started = psutil.Process(running.pid)
-        were_there = wait_for(lambda: are_all_there(token, 6), 60)
-        (one,) = started.children() if were_there and whose == "keeper" else [running]
-        one.send_signal(signal.Signals[number])
-        running.wait(60)
+    spread = "open('/proc/self/comm', 'w').write('has spread'); import time; time.sleep(600)"
+    there = {**os.environ, TOKEN: token}
+    with subprocess.Popen(python(script.format(command=python(spread))), env=there) as running:
+        were_there = wait_for(lambda: are_all_there(token, 2), 60)
+        running.kill()
     assert were_there
-    assert wait_for(lambda: of(token) == [], 60)
-
-
-def test_a_log_takes_what_is_printed(tmp_path):
-    with (tmp_path / "log").open("wb") as log, Child(python("print('said')"), log=log) as child:
-        assert child.wait() == 0
-    assert (tmp_path / "log").read_text() == "said\n"
+    assert wait_for(lambda: of(token) == [])
 
 
 def test_a_command_that_is_not_there_is_an_error_and_leaves_nothing_open():
@@ -253,6 +220,3 @@ __import__("os").kill(__import__("os").getpid(), 9)
         assert os.path.isdir(made)
     assert not os.path.exists(made)
     assert not os.path.exists(os.path.dirname(made))
-    asked = "import os, sys; sys.exit(os.environ.get('TMPDIR') != (sys.argv[1] or None))"
-    with Child(python(asked, os.environ.get("TMPDIR", "")), kept=True) as child:
-        assert child.wait() == 0, "a command of the user's has the user's"

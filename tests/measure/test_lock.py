@@ -177,7 +177,7 @@ def test_what_a_command_starts_does_not_wait_for_it_and_others_do():
     inner = [sys.executable, "-c", WORKS_FOR, "true"]
     with measuring(print), measuring(print, wait=False):
         # One between them hands no files on, as asv does.
-        with Child([sys.executable, "-c", WORKS_FOR, *inner], kept=True) as child:
+        with Child([sys.executable, "-c", WORKS_FOR, *inner]) as child:
             assert child.wait() == 0, child.output
         for holders in ({}, {lock._HOLDERS: "1"}):
             there = {**os.environ, **holders}

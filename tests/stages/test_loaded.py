@@ -51,7 +51,7 @@ def tampered(monkeypatch, change):
     measure = MeasuringProcess.measure
 
     def tamper(process):
-        if not process.only_fills:
+        if not process.job.fills:
             for header in Path(process.job.cache_folder).glob("*.json"):
                 change(header)
         return measure(process)

@@ -1,22 +1,12 @@
-"""What a stage or a scenario lacks is told when it is made, with its name and the field."""
+"""The tables of stages and scenarios, and what the docs say of them."""
 
 import re
 from pathlib import Path
 
-import pytest
-
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, PROCESS_STAGES, STAGES
 from harness.stages.scenarios.registry import SCENARIOS, stages_of
-from harness.stages.scenarios.scenario import Scenario
-from harness.stages.stage import Stage
 
 METHOD = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
-WHOLE = {
-    "name": "serialize",
-    "title": "The program becomes bytes.",
-    "step": "compile",
-    "take": print,
-}
 
 
 def by_stage(text):
@@ -31,29 +21,6 @@ def test_the_page_says_from_which_effect_on_a_stage_has_changed():
     assert {name: told.get(name, 0.1) for name in STAGES} == {
         name: stage.effect for name, stage in STAGES.items()
     }
-
-
-@pytest.mark.parametrize("field", WHOLE)
-def test_a_stage_that_lacks_something_fails_where_it_is_made_and_says_what(field):
-    with pytest.raises(TypeError, match=field):
-        Stage(**{name: value for name, value in WHOLE.items() if name != field})
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        *(("step", "thinking"), ("effect", 0), ("effect", 5)),
-        *(("colour", "red"), ("statistic", ""), ("clock", "sun")),
-    ],
-)
-def test_a_stage_with_what_cannot_be_is_named_with_the_field(field, value):
-    with pytest.raises(TypeError, match=f"stage 'serialize': {field} is {value!r}"):
-        Stage(**{**WHOLE, field: value})
-
-
-def test_a_scenario_with_a_directory_says_what_proves_its_outcomes():
-    with pytest.raises(TypeError, match="scenario 'odd': outcomes is"):
-        Scenario(name="odd", description="a test", steps=("build",), directory="empty")
 
 
 def test_stages_stand_in_the_order_of_a_program_and_are_calibrated_by_stages_that_exist():

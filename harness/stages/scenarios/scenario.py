@@ -34,11 +34,7 @@ class Artefact:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What a process finds. Whatever lists scenarios asks the package's registry.
-
-    Raises:
-        TypeError: something is missing; the scenario and the field are named.
-    """
+    """What a process finds. Whatever lists scenarios asks the package's registry."""
 
     name: str
     description: str
@@ -60,18 +56,6 @@ class Scenario:
     """What a compile request may come to: the stage it then is, and the events that prove it."""
     missing: Mapping[str, str] = field(default_factory=dict)
     """Why a stage may have no samples, which is no fault."""
-
-    def __post_init__(self) -> None:
-        wrong = {
-            "name": not self.name.isidentifier(),
-            "description": not self.description,
-            "steps": not self.steps,
-            "filled_in": (self.directory == "filled") != bool(self.filled_in),
-            "outcomes": (self.directory != "none") != bool(self.outcomes),
-        }
-        for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
-            given = getattr(self, lacking)
-            raise TypeError(f"scenario {self.name!r}: {lacking} is {given!r}, which cannot be")
 
     def environment(self, folder: str) -> dict[str, str]:
         """Return the environment variables that put a process into the scenario."""
