@@ -29,35 +29,35 @@ SUITE = ROOT / "tests" / "suites" / "calls"
 ORDER = ("Gelu", "Scan", "LongGelu", "Product", "Softmax", "Tanh", "Sort", "Products")
 """From the shortest call to the longest."""
 
-Found = dict[str, tuple[float, float]]
+Times = dict[str, tuple[float, float]]
 """The least and the median call of each function, in seconds."""
 
 
 def functions() -> list[Any]:
-    found = {one.__name__: one for one in workloads(folder=SUITE)}
-    return [found[name] for name in ORDER]
+    by_name = {one.__name__: one for one in workloads(folder=SUITE)}
+    return [by_name[name] for name in ORDER]
 
 
-def bare(awake_s: float) -> Found:
+def bare(awake_s: float) -> Times:
     """Run each function in a bare loop in this process, once it has run for so long."""
     import jax
     import numpy as np
 
     from tools.corpus.independent import calls
 
-    found = {}
+    times = {}
     for workload in functions():
         shape = workload().inputs().shape
         x = jax.numpy.asarray(np.random.default_rng(0).standard_normal(shape), "float32")
         function, began = jax.jit(workload.function), time.perf_counter()
         while time.perf_counter() - began < awake_s:
             jax.block_until_ready(function(x))
-        times = calls(function, (x,), donates=False)
-        found[workload.__name__] = min(times), statistics.median(times)
-    return found
+        each_s = calls(function, (x,), donates=False)
+        times[workload.__name__] = min(each_s), statistics.median(each_s)
+    return times
 
 
-def by_harness() -> Found:
+def by_harness() -> Times:
     """Measure them by a sweep of one process."""
     records = swept(functions(), "1x1", folder=SUITE, targets=("cpu",)).records
     return {
@@ -82,8 +82,8 @@ def main() -> None:
         for at in (0, 1):
             over, under = ([one[name][at] for one in way] for way in (ours, theirs))
             bare_s.append(f"{statistics.median(under) * 1e6:,.0f} µs")
-            found = paired(over, under)
-            ratios.append(f"{found.ratio:.3f} [{found.low:.3f}, {found.high:.3f}]")
+            ratio = paired(over, under)
+            ratios.append(f"{ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]")
         least = min(one[name][0] for one in ours) / min(one[name][0] for one in theirs)
         print(f"| {name} | {' | '.join([*bare_s, *ratios])} | {least:.3f} |")
 

@@ -38,7 +38,7 @@ def measured(
 ) -> tuple[dict[str, list[Logs]], dict[str, list[float]]]:
     """Return by arm what each process measured, and the seconds that those after the first took."""
     chosen = sorted(workloads(*select, FIRST), key=lambda one: name_of(one) != FIRST)
-    found: dict[str, list[Logs]] = {arm: [] for arm in ARMS}
+    by_arm: dict[str, list[Logs]] = {arm: [] for arm in ARMS}
     seconds: dict[str, list[float]] = {arm: [] for arm in ARMS}
     with tempfile.TemporaryDirectory() as scratch, Parents() as parents:
         states = {}
@@ -47,10 +47,10 @@ def measured(
             asked = Options(
                 sampling.effort(effort), scenarios=("off",), targets=("cpu",), first_calls=0
             )
-            states[arm] = SweepState(chosen, context, asked, lambda told: None, Outcome())
+            states[arm] = SweepState(chosen, context, asked, lambda progress: None, Outcome())
         for process in range(sampling.effort(effort).processes):
             for arm in random.sample(ARMS, 2):
-                state, known = states[arm], set(states[arm].now)
+                state, before = states[arm], set(states[arm].now)
                 begin = 0.0
                 for group in state.groups:
                     begin = begin or time.perf_counter() * (name_of(group.workload) != FIRST)
@@ -60,8 +60,8 @@ def measured(
                     listener = GroupListener(state, group, process)
                     execute(job, listener, parents if arm == "forked" else None)
                 seconds[arm].append(time.perf_counter() - begin)
-                new = [record for name, record in state.now.items() if name not in known]
-                found[arm].append(
+                new = [record for name, record in state.now.items() if name not in before]
+                by_arm[arm].append(
                     {
                         (record.key, stage): float(np.log(value))
                         for record in new
@@ -69,22 +69,22 @@ def measured(
                         for stage, value in values_ns(record.stages).items()
                     }
                 )
-    return found, seconds
+    return by_arm, seconds
 
 
 def main() -> None:
     given = options(__doc__, select=True, processes=24, passes=3)
-    found, seconds = measured(given.select, f"{given.processes}x{given.passes}")
+    by_arm, seconds = measured(given.select, f"{given.processes}x{given.passes}")
     print(f"stage           forked / fresh, {given.processes} processes each")
     for stage in STAGES:
-        processes = [*found["forked"], *found["fresh"]]
+        processes = [*by_arm["forked"], *by_arm["fresh"]]
         names = sorted(
             {name for name in processes[0] if name[1] == stage}.intersection(*processes[1:])
         )
         if not names:
             continue
         forked, fresh = (
-            [float(np.exp(np.mean([one[name] for name in names]))) for one in found[arm]]
+            [float(np.exp(np.mean([one[name] for name in names]))) for one in by_arm[arm]]
             for arm in ARMS
         )
         print(f"{stage:15s} {paired(forked, fresh).text()}, {len(names)} cases")
