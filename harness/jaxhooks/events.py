@@ -169,6 +169,9 @@ class Static:
     object: int = 0
     """The same number for what JAX takes as equal; 0 where type and value say all there is."""
     keyword: bool = False
+    equality: str = ""
+    """Where the `__eq__` of its type is written, `FILE:LINE`; empty for Python's and generated
+    ones."""
 
 
 class FixedField(NamedTuple):

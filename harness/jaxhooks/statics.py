@@ -135,13 +135,14 @@ def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Stati
     """Return a static argument as it is written down."""
     kind = type(value)
     text = structures.static_text(value) if shown else structures.NOT_SHOWN
-    number = 0
-    if not shown or kind not in structures.PLAIN or len(text) >= LONGEST_VALUE:
+    number, equality = 0, ""
+    plain = kind in structures.PLAIN and value == value  # no NaN
+    if not shown or not plain or len(text) >= LONGEST_VALUE:
         try:
-            number = objects.of_equal(value)
+            number, equality = objects.of_equal(value), structures.equality_of(kind)
         except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too
             number = objects.of(value)
-    return Static(name, structures.type_label(kind), text, number)
+    return Static(name, structures.type_label(kind), text, number, equality=equality)
 
 
 # --- equinox.filter_jit ---------------------------------------------------------------------------

@@ -278,10 +278,17 @@ def compared_fields(value: Any) -> tuple[str, ...]:
     if isinstance(value, tuple):
         return tuple(getattr(kind, "_fields", ())) if kind.__eq__ is tuple.__eq__ else ()
     fields = getattr(kind, "__dataclass_fields__", None)
-    equal = getattr(kind.__eq__, "__code__", None)
-    if not fields or equal is None or not equal.co_filename.startswith("<"):  # one of its own
+    if not fields or kind.__eq__ is object.__eq__ or equality_of(kind):
         return ()
     return tuple(field.name for field in fields.values() if field.compare)
+
+
+def equality_of(kind: Any) -> str:
+    """Return where the `__eq__` of a type is written; empty for Python's and generated ones."""
+    code = getattr(kind.__eq__, "__code__", None)
+    if code is None or code.co_filename.startswith("<"):
+        return ""
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 # --- names of what a class has, which JAX's trees do not hold -------------------------------------

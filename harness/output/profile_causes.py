@@ -86,6 +86,14 @@ def _recreated_static(cause: Cause, built: Built) -> str:
     return f"`{cause.argument}` is static, and is {what}"
 
 
+def _unequal_static(cause: Cause, built: Built) -> str:
+    file, _, line = cause.place.rpartition(":")
+    return (
+        f"`{cause.argument}` is static, and its `{cause.type.rpartition('.')[2]}` equals no "
+        f"earlier one by __eq__ ({PurePath(file).name}:{line}) or __hash__"
+    )
+
+
 def _of(library: str) -> str:
     return f" of {library}" if library else ""
 
@@ -182,6 +190,7 @@ CLAUSES: Mapping[tuple[str, str], Clause] = {
     ),
     ("static value", "array"): _static_or_array,
     ("static value", "recreated"): _recreated_static,
+    ("static value", "unequal"): _unequal_static,
     ("committed", ""): _commitment,
     ("device", ""): "`{argument}` is committed to {after}, before to {before}",
     ("layout", ""): "the layout of `{argument}` was {before}, now {after}",

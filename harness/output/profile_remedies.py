@@ -90,6 +90,10 @@ TEXTS: Mapping[str, str] = {
         "Pass the same object as `{argument}`, or give its type, and those of what it holds, "
         "__eq__ and __hash__ by content (a frozen dataclass)."
     ),
+    "own equality": (
+        "Pass the same object as `{argument}`, or let __eq__ and __hash__ of its type leave out "
+        "what the function does not read."
+    ),
     "array or never": "Pass `{argument}` always as an array, or never.",
     "same structure": (
         "Give `{argument}` the same structure in every call: keys, types of containers, None, "

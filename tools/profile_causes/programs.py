@@ -78,6 +78,10 @@ def scaled(x, by=2.0):
     return x * by
 
 
+def weighted(x, by):
+    return (x * by).sum()
+
+
 def power(x, n):
     return x ** int(n)
 
@@ -96,6 +100,19 @@ def made_anew():
 
 class Options:
     """What is equal to nothing else."""
+
+
+class Named:
+    """What is equal by more than functions read."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __eq__(self, other):
+        return isinstance(other, Named) and self.name == other.name
+
+    def __hash__(self):
+        return hash(self.name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,6 +157,8 @@ calls(
 )(power)
 
 configured("static_object_without_equality", lambda: (Options(), Options()), "static value options")
+configured("static_objects_compared", lambda: map(Named, "ab"), "static value options")
+configured("static_nan", lambda: (float("nan"), float("nan")), "static value options")
 configured("static_string", lambda: ("train", "eval", "train"), "static value options")
 configured("static_tuple", lambda: ((3, 4), (2, 6), (3, 4)), "static value options")
 configured("static_objects_that_are_equal", lambda: (Model(), Model()))
@@ -288,6 +307,22 @@ def gradient_of_a_jitted_function():
     jitted = jax.jit(total)
     for x in (ONES, ONES, ONES[0], ONES[0]):
         jax.grad(jitted)(x)
+
+
+@builds("scaled: first", "scaled: first", "scaled: weak type by")
+def batched_with_another_type():
+    jitted = jax.jit(scaled)
+    jitted(ONES, 2.0)
+    jax.vmap(jitted, (None, 0))(ONES, ONES[0])  # its program is another in any case
+    jitted(ONES, ONES[0, 0])
+
+
+@builds(*["weighted: first"] * 3, "weighted: weak type by")
+def differentiated_before_with_another_type():
+    jitted = jax.jit(weighted)
+    jax.grad(jitted)(ONES, 2.0)
+    jitted(ONES, ONES[0, 0])
+    jitted(ONES, 2.0)
 
 
 @builds("outer: first", "double: first", "double: shape x")

@@ -14,9 +14,6 @@ from harness.profiles.names import package_of
 if TYPE_CHECKING:
     from harness.profiles.model import Built
 
-if TYPE_CHECKING:
-    from harness.profiles.model import Built
-
 
 def first(built: Built) -> Cause:
     """Return the cause of a function's first build."""
@@ -29,10 +26,10 @@ def first(built: Built) -> Cause:
     return Cause("first", form="derived", remedy=Remedy("jit differentiated") if own else None)
 
 
-def first_as_it_is(built: Built, old: Built) -> Cause:
-    """Return the cause of the first build of what was traced only to be transformed."""
+def as_it_is(built: Built) -> Cause:
+    """Return the cause of the first build of what was only differentiated or batched before."""
     remedy = eager_remedy(built) if built.eager else None
-    return Cause("first", form="as it is", remedy=remedy, nearest=old.line.id)
+    return Cause("first", form="as it is", remedy=remedy)
 
 
 def raised(built: Built) -> Cause:

@@ -74,6 +74,7 @@ REMEDIES = {
     "static object once": RemedyKind("JH028"),
     "equality": RemedyKind("JH029"),
     "array or never": RemedyKind("JH030"),
+    "own equality": RemedyKind("JH031"),
     # The structure of arguments.
     "same structure": RemedyKind("JH040"),
     "by keyword": RemedyKind("JH041"),
@@ -251,7 +252,7 @@ class Cause(NamedTuple):
     @property
     def recreated(self) -> str:
         """Of a static argument that is a new object of one kind each time: which kind."""
-        return (self.place or self.type) if self.form == "recreated" else ""
+        return (self.place or self.type) if self.form in ("recreated", "unequal") else ""
 
     @property
     def values(self) -> tuple[str, str]:

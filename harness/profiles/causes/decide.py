@@ -302,12 +302,10 @@ class _Deciding:
         kept = [entry for entry in sharing if top in entry.done]
         exact = [entry for entry in sharing if entry.aspects == aspects]
         begun = sharing if not kept else exact if not any(top in e.done for e in exact) else []
-        if top != "T" and begun:
-            # Traced or lowered before, and only now taken further: one build in two parts,
-            # if it was not taken further as another program.
-            if all(entry.built.line.derived and entry.built.times("trace") for entry in begun):
-                return again.first_as_it_is(built, begun[-1].built)
-            return self._causes[begun[-1].built.line.id]
+        own = [e for e in begun if not (e.built.line.derived and e.built.times("trace"))]
+        if top != "T" and own:
+            # Traced or lowered before, and only now taken further: one build in two parts.
+            return self._causes[own[-1].built.line.id]
         if kept or top != "T":
             compared = [(entry, differences(entry.built, built)) for entry in kept]
             had = [
@@ -322,7 +320,10 @@ class _Deciding:
                 return again.unexplained(kept[-1].built)
         if failed is not None:
             return again.failed_before(failed.built)
-        return self._nearest(built, history.neighbours(aspects, keys), top)
+        neighbours = history.neighbours(built, aspects, keys)
+        if not neighbours:  # differentiated or batched for the first time, or not so for the first
+            return again.first(built) if again.is_transformed(built) else again.as_it_is(built)
+        return self._nearest(built, neighbours, top)
 
     def _derived(self, built: Built, history: History, aspects: Aspects) -> Cause:
         """Return the cause of a new program that JAX made of what it had traced.
@@ -338,7 +339,7 @@ class _Deciding:
             return again.first(built)  # of the trace that JAX has: in another way than before
         return again.unexplained(twin)
 
-    def _nearest(self, built: Built, neighbours: Iterable[EarlierBuild], top: str) -> Cause:
+    def _nearest(self, built: Built, neighbours: Sequence[EarlierBuild], top: str) -> Cause:
         """Return what differs from the build that shares most; each has another trace."""
         # What was traced inside another function comes here to be lowered for the first time.
         stage = "T" if top == "L" else top

@@ -67,9 +67,7 @@ def another_program(pair: Pair, differences: list[Difference]) -> Cause | None:
     To make it once, which is the remedy of the one, would not leave out the other.
     """
     old, new = pair
-    recreated = [
-        one for one in differences if one.kind.name == _KINDS[0] or one.change.form == "recreated"
-    ]
+    recreated = [one for one in differences if one.kind.name == _KINDS[0] or one.change.recreated]
     others = [one for one in differences if one not in recreated]
     if not recreated or any(one.kind.name not in _KINDS for one in others):
         return None
@@ -128,7 +126,8 @@ def static_values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause]
     """Look at a static argument.
 
     The form is `recreated` for another object of one function or type, and `another` for a function
-    that is defined elsewhere, or an object of another type.
+    that is defined elsewhere, or an object of another type; `unequal` for an object that equals no
+    earlier one by an `__eq__` that was written for its type.
     """
     before, after = statics
     what = static_change(before, after)
@@ -142,7 +141,11 @@ def static_values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause]
         place, library = f"{new.file}:{new.line}", package_of(new.file)
         what = what._replace(before=old.name, after=new.name)
         return [what._replace(form="recreated", place=place, library=library)]
-    return [what._replace(form="recreated" if "object" in what.ways else "")]
+    if "object" not in what.ways:
+        return [what]
+    if after.equality:
+        return [what._replace(form="unequal", place=after.equality)]
+    return [what._replace(form="recreated")]
 
 
 def static_or_array(pair: Pair, statics: tuple[Static | None, Static | None]) -> Iterator[Cause]:
@@ -173,7 +176,9 @@ def static_remedy(pair: Pair, what: Cause, statics: tuple[Static, Static]) -> Re
             return library_remedy(built, what.library)
         once = "static function once" if what.type == "function" else "static object once"
         return Remedy(once, name)
-    if what.form == "recreated":
+    if what.form == "unequal":
+        return Remedy("own equality", name)
+    if what.form == "recreated" and not number:
         return Remedy("equality", name)
     if FILTER_JIT in wrappers(built.function):
         if not number:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.jaxhooks import events
+from harness.profiles.causes.again import is_transformed
 from harness.profiles.causes.values import CONTEXTS, committed, defined_at
 from harness.profiles.model import Built
 
@@ -214,15 +215,49 @@ def entry_of(built: Built, aspects: Aspects, done: str) -> EarlierBuild:
 
 
 @dataclass
-class History:
-    """The earlier builds of one function, ready to be asked."""
+class Neighbours:
+    """The earlier builds of one function by what they are, for what comes near."""
 
-    _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
     _recent: deque[EarlierBuild] = field(default_factory=lambda: deque(maxlen=RECENT))
     _in_step: dict[int, tuple[EarlierBuild, ...]] = field(default_factory=dict)
     """The latest builds by what they are but for one aspect."""
     _by_part: dict[int, EarlierBuild] = field(default_factory=dict)
     """The latest build by what it is but for one part of one aspect."""
+
+    def add(self, entry: EarlierBuild, keys: Keys) -> None:
+        """Remember a build."""
+        self._recent.append(entry)
+        for key in keys.aspects:
+            self._in_step[key] = (*self._in_step.get(key, ())[1 - IN_STEP :], entry)
+        for key in keys.own:
+            self._by_part[key] = entry
+
+    def nearest(self, aspects: Aspects, keys: Keys) -> list[EarlierBuild]:
+        """Return the builds that come nearest, by the number of aspects that differ.
+
+        Among them are those that differ in one part of an aspect, from however long ago: one
+        setting, static argument or array.
+        """
+        several = {id(entry): entry for entry in self._recent}
+        for key in keys.aspects:
+            for entry in self._in_step.get(key, ()):
+                several[id(entry)] = entry
+        by_part = {id(one): one for key in keys.near if (one := self._by_part.get(key)) is not None}
+        both = {**several, **by_part}
+        differ = {key: sum(map(operator.ne, aspects, e.aspects)) for key, e in both.items()}
+        least = min(differ.values(), default=0)
+        nearest = [both[key] for key, count in differ.items() if count == least]
+        nearest.sort(key=lambda entry: entry.built.line.begin_ns, reverse=True)
+        return [e for n, e in enumerate(nearest) if n < RECENT or id(e) in by_part]
+
+
+@dataclass
+class History:
+    """The earlier builds of one function, ready to be asked."""
+
+    _traced: dict[tuple[int, ...], dict[Aspects, list[EarlierBuild]]] = field(default_factory=dict)
+    _neighbours: dict[bool, Neighbours] = field(default_factory=dict)
+    """By whether the function was differentiated or batched: each is another program."""
     failed: dict[Aspects, EarlierBuild] = field(default_factory=dict)
     """The builds that raised, by what JAX looks them up by."""
     last_failed: EarlierBuild | None = None
@@ -243,11 +278,7 @@ class History:
             self._by_types.setdefault(entry.aspects.types, []).append(entry.built)
         same = self._traced.setdefault(entry.aspects.traced, {})
         if entry.aspects not in same:
-            self._recent.append(entry)
-            for key in keys.aspects:
-                self._in_step[key] = (*self._in_step.get(key, ())[1 - IN_STEP :], entry)
-            for key in keys.own:
-                self._by_part[key] = entry
+            self._neighbours.setdefault(is_transformed(entry.built), Neighbours()).add(entry, keys)
         entries = same.setdefault(entry.aspects, [])
         # One that got further stands for those before it, but clearing asks for the latest.
         entries[:] = [old for old in entries if not set(old.done) <= set(entry.done)][-3:]
@@ -265,20 +296,7 @@ class History:
         others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
         return [*others, *exact]
 
-    def neighbours(self, aspects: Aspects, keys: Keys) -> Iterable[EarlierBuild]:
-        """Return the builds that come nearest, by the number of aspects that differ.
-
-        Among them are those that differ in one part of an aspect, from however long ago: one
-        setting, static argument or array.
-        """
-        several = {id(entry): entry for entry in self._recent}
-        for key in keys.aspects:
-            for entry in self._in_step.get(key, ()):
-                several[id(entry)] = entry
-        found = {id(one): one for key in keys.near if (one := self._by_part.get(key)) is not None}
-        both = {**several, **found}
-        differ = {key: sum(map(operator.ne, aspects, e.aspects)) for key, e in both.items()}
-        least = min(differ.values(), default=0)
-        nearest = [both[key] for key, count in differ.items() if count == least]
-        nearest.sort(key=lambda entry: entry.built.line.begin_ns, reverse=True)
-        return [e for n, e in enumerate(nearest) if n < RECENT or id(e) in found]
+    def neighbours(self, built: Built, aspects: Aspects, keys: Keys) -> list[EarlierBuild]:
+        """Return the builds that come nearest; none where none was transformed as it is."""
+        neighbours = self._neighbours.get(is_transformed(built))
+        return neighbours.nearest(aspects, keys) if neighbours else []

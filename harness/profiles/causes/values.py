@@ -177,7 +177,7 @@ def static_change(before: events.Static, after: events.Static) -> Cause:
 
 def is_number(value: str) -> bool:
     """Return whether a value is a number, by its `repr`."""
-    return re.match(r"(np\.\w+\()?-?\d", value) is not None
+    return re.match(r"(np\.\w+\()?-?(\d|nan\b|inf\b)", value) is not None
 
 
 def numbers_aside(value: str) -> str:
