@@ -50,7 +50,7 @@ Records = Sequence[Iterable[Record]]
 
 LEFT = ("stage", "verdict", "reason")
 CUT = ("case", "reason", "workload")
-DROPPED = ("reason", "A", "B")
+DROPPED = ("reason", "B", "A")
 
 
 @options.command(
@@ -116,7 +116,8 @@ def compare(
       same            surely less than twice what counts, or proven: the same code or program
       unsure          neither; the reason names what would decide it
       broken          works in A, fails in B
-      more, less      a benchmark in another unit than seconds changed by at least 10 %
+      more, less      a benchmark in another unit than seconds changed by at least 10 %; or
+                      Python's calls did by less than counts in their stage, which fails nothing
       incomparable    in one of them only, or another version, machine, or nothing measured
     What counts in a stage is 3 to 25 % (docs/method.md); [tool.harness.thresholds] in
     pyproject.toml changes it, such as compile = 0.1. Filters hide rows and change no verdict.
@@ -320,7 +321,7 @@ def _counted(comparison: Comparison, every: bool, output: Output) -> ExitCode:
 
 def _table(rows: pd.DataFrame) -> TextTable:
     compact = without_families(rows) if "workload" in rows else None
-    return TextTable(rows, LEFT, CUT, DROPPED, compact)
+    return TextTable(rows, LEFT, CUT, DROPPED, compact, LEFT)
 
 
 def _page(

@@ -84,6 +84,8 @@ class TextTable:
     """Columns that are left out, in this order, where the table is too wide for its place."""
     compact: pd.DataFrame | None = None
     """The same with shorter cells, where the whole is too wide."""
+    last: Collection[str] = ()
+    """Columns that are left out after all others."""
 
 
 Part = str | Heading | TextTable | Table | Text
@@ -195,6 +197,7 @@ def fitted(rows: TextTable, width: int) -> Iterator[Text]:
         table = _columns(rows.compact)
     names = list(table)
     others = [name for name in reversed(names[2:]) if name not in rows.dropped]
+    others.sort(key=rows.last.__contains__)
     listed = [name for name in rows.dropped if name in names]
     steps = [(listed[:count], LEAST) for count in range(len(listed) + 1)]
     steps += [([*listed, *others[:count]], SHORTEST) for count in range(len(others) + 1)]

@@ -190,7 +190,7 @@ def ratio_text(row: dict[str, Any]) -> str:
     """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none."""
     if math.isnan(row["ratio"]):
         return ""
-    known = not math.isnan(row["low"])
+    known = row["low"] < row["high"]  # what was counted has no interval
     interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
     return f"{row['ratio']:.3g}{interval}"
 

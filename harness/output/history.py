@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Any
 
@@ -13,11 +13,13 @@ import pandas as pd
 from harness.errors import UsageError
 from harness.frame.cases import full_names
 from harness.frame.frame import PLACE, place_text, rows_of
+from harness.output.verdicts import calls_text
 from harness.records.units import ratio_text, value_text
 from harness.stages.registry import effect
-from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, INCOMPARABLE, PROGRAM
+from harness.verdicts.history.change_points import COLUMNS, ENVIRONMENT, PROGRAM, REFERENCE
 from harness.verdicts.history.points import SERIES, natural
 from harness.verdicts.history.steps import LEAST, NEW
+from harness.verdicts.verdict import INCOMPARABLE
 
 HEADINGS = (
     *("change", "case", "stage", "before → after", "ratio", "points", "when", "commits"),
@@ -50,7 +52,7 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
         same = row["commit_before"] == row["commit_after"]
         program = _PROGRAM.get(row["same_program"], "")
         inside = row["inside"] and f"inside of the compile: {row['inside']}"
-        beside = (row["reason"], program, inside, row["environment"], row["facts"])
+        beside = (_evidence(row), row["cut"], program, inside, row["environment"], row["facts"])
         rows.append(
             [
                 " ".join([row["change"], *([NEW] if row["state"] == NEW else [])]),
@@ -66,6 +68,15 @@ def table(found: pd.DataFrame) -> pd.DataFrame:
             ]
         )
     return pd.DataFrame(rows, columns=list(HEADINGS), dtype="str")
+
+
+def _evidence(row: Mapping[str, Any]) -> str:
+    if row["evidence"] == REFERENCE:
+        return "the reference program's time changed as much"
+    if math.isnan(row["calls_before"]):
+        return ""
+    calls = calls_text(row["calls_before"], row["calls_after"])
+    return f"proven by counts: {calls}" if row["evidence"] else f"though {calls}"
 
 
 def legend(found: pd.DataFrame) -> list[str]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pandas as pd
 
 from harness.frame.cases import case_texts, full_names
+from harness.frame.frame import rows_of
+from harness.output.verdicts import PROBLEMS, calls_text
 from harness.records.units import counted
+from harness.stages.registry import STAGES
 from harness.verdicts import programs, verdict
 
 MOST = 5
@@ -42,8 +47,19 @@ def table(frame: pd.DataFrame, every: bool = False) -> pd.DataFrame:
     quiet = frame["verdict"].isin([programs.NO_RISE, verdict.INCOMPARABLE])
     shown = frame if every else frame[~quiet]
     cases = case_texts(shown, _axes(shown), scenario=True, machine="machine=")
-    shown = shown.assign(case=pd.Series(cases, shown.index, dtype="str"))
+    shown = shown.assign(
+        case=pd.Series(cases, shown.index, dtype="str"),
+        reason=pd.Series([*map(_reason, rows_of(shown))], shown.index, dtype="str"),
+    )
     return shown[["workload", "case", "verdict", "reason"]].reset_index(drop=True)
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    if row["problem"]:
+        return PROBLEMS[row["problem"]](*row["detail"].split("; ", 1))
+    stages = row["proven"].split(", ") if row["proven"] else []
+    calls = {stage: [row[f"{STAGES[stage].counted}_{side}"] for side in "ab"] for stage in stages}
+    return "; ".join(f"{one}: proven by counts: {calls_text(*own)}" for one, own in calls.items())
 
 
 def summary_text(frame: pd.DataFrame) -> str:
@@ -59,5 +75,5 @@ def summary_text(frame: pd.DataFrame) -> str:
 def left_out(frame: pd.DataFrame) -> Iterator[str]:
     """Yield why cases are not comparable by counts, each reason once with how many it is of."""
     own = frame[frame["verdict"] == verdict.INCOMPARABLE]
-    for reason, number in own["reason"].value_counts().items():
+    for reason, number in Counter(map(_reason, rows_of(own))).most_common():
         yield f"Not compared by counts: {counted(number, 'case')}: {reason}."

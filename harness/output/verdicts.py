@@ -58,6 +58,12 @@ def percent(share: float) -> str:
     return f"{hundredths:.{decimals}f} %"
 
 
+def calls_text(before: float, after: float) -> str:
+    """Return a change of Python's calls: `1,204 → 1,241 Python calls (+3.1 %)`."""
+    share = f" ({100 * (after / before - 1):+.1f} %)" if before else ""
+    return f"{before:,.0f}{ARROW}{after:,.0f} Python calls{share}"
+
+
 def loads_text(a: Load, b: Load) -> str:
     """Return both loads in words: `other processes used 0.1 (A) and 1.7 (B) of 2 cores, …`."""
     cores = max(a.cores, b.cores)
@@ -117,7 +123,7 @@ def _causes(one: Verdict, pair: Pair, facts: bool) -> list[str]:
 
 def _why(one: Verdict) -> str:
     if not one.evidence:
-        return _PROBLEMS[one.problem](*one.detail) if one.problem else ""
+        return PROBLEMS[one.problem](*one.detail) if one.problem else ""
     return _EVIDENCE[one.evidence](one)
 
 
@@ -167,7 +173,7 @@ def _chance(one: Verdict) -> str:
 
 def _calls(one: Verdict) -> str:
     assert one.calls is not None
-    return counts.Proof("", *one.calls, other_jax=False).text
+    return calls_text(*one.calls)
 
 
 def _by_waiting(one: Verdict) -> str:
@@ -209,7 +215,9 @@ _EVIDENCE: dict[str, Callable[[Verdict], str]] = {
     verdict.VALUE: _by_value,
 }
 
-_PROBLEMS: dict[str, Callable[..., str]] = {
+PROBLEMS: dict[str, Callable[..., str]] = {
+    "python": lambda one, other: f"Python {one}{ARROW}{other}, which counts differently",
+    "not counted": lambda arms: f"no calls counted in {arms}: measure again with this harness",
     "only in": lambda arm: f"only in {arm}",
     "fails": lambda status, text: f"B {_status(status, text)}",
     "works again": lambda status, text: f"works again: A {_status(status, text)}",
@@ -364,8 +372,8 @@ def sentence(comparison: Comparison) -> str:
 
 
 def _moved_text(frame: pd.DataFrame, moved: pd.DataFrame) -> str:
-    worse = moved[moved["verdict"].isin([SLOWER, verdict.MORE])]
-    chosen = worse if len(worse) else moved
+    worse = (moved[moved["verdict"] == kind] for kind in (SLOWER, verdict.MORE))
+    chosen = next((rows for rows in worse if len(rows)), moved)
     whole = chosen[chosen["stage_verdict"].isin(MOVED) & (chosen["stage_cause"] == ENVIRONMENT)]
     first = _worst(whole if len(whole) else chosen)
     if len(whole):

@@ -130,12 +130,13 @@ def compare_arms(
         Text: `machine`, `workload`, `version` (`x → y` where the sides differ), an object column
         per axis, `target`, `transform`, `precision`, `scenario`, `stage`, `unit`; `verdict`
         (`same`, `faster`, `slower`, `unsure`, `incomparable`, `broken`; `more` and `less` of a
-        value in another unit than seconds); `evidence`, what it rests on (`clock`; `waiting`, wall
-        time beyond CPU time; `calls`, the slowest tenth of calls; `counts` of Python's calls;
-        `proof` that nothing differs; `value`, one a side; "" where nothing was compared); `clock`
-        (`cpu` or `wall`); `cause` (`program`, `inputs`, `environment`; `machine` where the clock
-        differed and nothing else does; `load` where each side met another; or ""); `needs`, what
-        would decide it (`processes`, `turns`, or ""); `problem` and `detail`, why nothing was
+        value in another unit than seconds, and of Python's calls, where the change is less than
+        counts in their stage); `evidence`, what it rests on (`clock`; `waiting`, wall time beyond
+        CPU time; `calls`, the slowest tenth of calls; `counts` of Python's calls; `proof` that
+        nothing differs; `value`, one a side; "" where nothing was compared); `clock` (`cpu` or
+        `wall`); `cause` (`program`, `inputs`, `environment`; `machine` where the clock differed and
+        nothing else does; `load` where each side met another; or ""); `needs`, what would decide
+        it (`processes`, `turns`, or ""); `problem` and `detail`, why nothing was
         compared, or by which proof; `fingerprint_a`, `fingerprint_b`; `also_differs`, what else
         differs from A to B (commit, effort, versions, flags, host), besides `on`; `stage_verdict`
         and `stage_cause`, of all rows of the stage together.

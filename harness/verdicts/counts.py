@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.stages.registry import STAGES, effect, thresholds
+from harness.verdicts.verdict import FASTER, LESS, MORE, SLOWER
 
 if TYPE_CHECKING:
     from harness.frame.pairs import Row
@@ -40,10 +41,16 @@ class Proof(NamedTuple):
         return self.after > self.before
 
     @property
-    def text(self) -> str:
-        """What is shown of it: `1,204 → 1,241 Python calls (+3.1 %)`."""
-        share = f" ({100 * (self.after / self.before - 1):+.1f} %)" if self.before else ""
-        return f"{self.before:,.0f} → {self.after:,.0f} Python calls{share}"
+    def ratio(self) -> float:
+        """After / before."""
+        return self.after / self.before if self.before else math.inf
+
+    @property
+    def kind(self) -> str:
+        """`slower` or `faster` where it counts in the stage's time, else `more` or `less`."""
+        if max(self.ratio, 1 / self.ratio) >= 1 + effect(self.stage):
+            return SLOWER if self.rose else FASTER
+        return MORE if self.rose else LESS
 
 
 def proof(a: Row, b: Row) -> Proof | None:
@@ -81,18 +88,17 @@ def same(a: Row, b: Row) -> bool:
     )
 
 
-def unknown(a: Row, b: Row) -> str:
-    """Return why Python's calls in the stage of two rows cannot be held against each other.
+def unknown(a: Row, b: Row) -> tuple[str, ...]:
+    """Return a code and what belongs to it, where Python's calls in a stage cannot be compared.
 
-    "" where they can, and where the stage has none.
+    Nothing where they can, and where the stage has none.
     """
     counted = _counted(a["stage"])
     if counted and _minor(a["python"]) != _minor(b["python"]):
-        return f"Python {a['python']} → {b['python']}, which counts differently"
+        return "python", a["python"], b["python"]
     lacking = _lacking(a, b, counted) if counted else []
-    if not lacking or a["status"] == b["status"] == "skipped":
-        return ""
-    return f"no calls counted in {' and '.join(lacking)}: measure again with this harness"
+    skipped = a["status"] == b["status"] == "skipped"
+    return ("not counted", " and ".join(lacking)) if lacking and not skipped else ()
 
 
 def _counted(stage: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from harness.frame.differences import ARROW, facts_difference
+from harness.frame.differences import facts_difference
 from harness.frame.frame import axes_key, axis_column, rows_of
 from harness.frame.pairs import CASE, Pair, Pairs, axes_of, either
 from harness.stages.registry import STAGES
@@ -26,7 +26,7 @@ _CALLS = tuple(stage.counted for stage in STAGES.values() if stage.counted)
 COLUMNS = (
     *_NAMES,
     *(f"{fact}_{side}" for fact in _CALLS for side in "ab"),
-    *("verdict", "reason", "program"),
+    *("verdict", "proven", "problem", "detail", "program"),
 )
 """Columns of :func:`by_case`; one per axis stands behind them."""
 
@@ -41,8 +41,10 @@ def by_case(pairs: Pairs) -> pd.DataFrame:
         `machine`, `workload`, `target`, `transform`, `precision`, `scenario`; float64
         `trace_calls_a`, `trace_calls_b`, `lower_calls_a`, `lower_calls_b`, NaN where not counted;
         `verdict`: `slower` or `faster`, proven by counts, `no rise`, `broken` (ok in A, failed in
-        B) or `incomparable`; `reason`; `program`: what differs in the facts of the programs, ""
-        where they are equal or one is not known; and a column per axis.
+        B) or `incomparable`; `proven`: the stages that counts prove so, joined by `, `; `problem`
+        and `detail`: why not, as in a row of :func:`harness.verdicts.compare_arms`; `program`: what
+        differs in the facts of the programs, "" where they are equal or one is not known; and a
+        column per axis.
     """
     cases: dict[tuple[Any, ...], list[Pair]] = {}
     for one in pairs.pairs:
@@ -72,26 +74,31 @@ def _about(pairs: Sequence[Pair]) -> dict[str, Any]:
             values = (row.get(fact) for row in (pair[number] for pair in pairs) if row)
             known = (one for one in values if one is not None and one == one)
             found[f"{fact}_{side}"] = next(known, None)
-    verdict, reason = _verdict(pairs)
-    return found | {"verdict": verdict, "reason": reason}
+    kind, proofs, problem = _verdict(pairs)
+    return found | {
+        "verdict": kind,
+        "proven": ", ".join(one.stage for one in proofs),
+        "problem": problem[0] if problem else "",
+        "detail": "; ".join(problem[1:]),
+    }
 
 
-def _verdict(pairs: Sequence[Pair]) -> tuple[str, str]:
+def _verdict(pairs: Sequence[Pair]) -> tuple[str, list[counts.Proof], tuple[str, ...]]:
+    """Return the verdict, what proves it, and why there is none: a code and what belongs to it."""
     both = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not both:
-        return verdict.INCOMPARABLE, "only in B" if pairs[0][0] is None else "only in A"
+        return verdict.INCOMPARABLE, [], ("only in", "B" if pairs[0][0] is None else "A")
     for a, b in both:
         if a["status"] == "ok" and b["status"] in ("failed", "refused"):
-            return verdict.BROKEN, f"{a['stage']}: B {b['status']}: {b['reason']}"
+            return verdict.BROKEN, [], ("fails", b["status"], b["reason"])
         if a["version"] != b["version"]:
-            return verdict.INCOMPARABLE, f"{a['version']}{ARROW}{b['version']}: another workload"
+            return verdict.INCOMPARABLE, [], ("version", a["version"], b["version"])
     proofs = [proof for a, b in both if (proof := counts.proof(a, b))]
     if proofs:
         rose = any(proof.rose for proof in proofs)
-        told = [f"{one.stage}: proven by counts: {one.text}" for one in proofs]
-        return verdict.SLOWER if rose else verdict.FASTER, "; ".join(told)
-    unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), "")
-    return (verdict.INCOMPARABLE, unknown) if unknown else (NO_RISE, "")
+        return verdict.SLOWER if rose else verdict.FASTER, proofs, ()
+    unknown = next(filter(None, (counts.unknown(a, b) for a, b in both)), ())
+    return verdict.INCOMPARABLE if unknown else NO_RISE, [], unknown
 
 
 def document(frame: pd.DataFrame) -> dict[str, Any]:

@@ -173,25 +173,28 @@ def _proven(found: Verdict, equal: Equal) -> Verdict:
 
 
 def _with_counts(decided: Verdict, proof: counts.Proof | None) -> Verdict:
-    """Return what the clock says, unless it does not tell and counts do."""
+    """Return what the clock says, unless it does not tell and counts do.
+
+    A change of what counts is one of the stage's time; a smaller one is shown, and is none.
+    """
     if proof is None:
         return decided
+    calls = proof.before, proof.after
     if decided.kind in MOVED:
-        return replace(decided, calls=(proof.before, proof.after))
-    ratio = proof.after / proof.before
+        return replace(decided, calls=calls)
     return replace(
         decided,
-        kind=SLOWER if proof.rose else FASTER,
+        kind=proof.kind,
         evidence=verdict.COUNTS,
         cause=verdict.ENVIRONMENT if proof.other_jax else "",
         needs="",
         unit="calls",
         a=proof.before,
         b=proof.after,
-        ratio=ratio,
-        low=ratio,
-        high=ratio,
-        calls=(proof.before, proof.after),
+        ratio=proof.ratio,
+        low=proof.ratio,
+        high=proof.ratio,
+        calls=calls,
     )
 
 

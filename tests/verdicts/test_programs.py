@@ -74,7 +74,7 @@ def test_what_is_named_has_an_end_unless_all_is_wanted(compare, tmp_path):
         ({"b": Facts(trace_calls=10_400, lower_calls=1_900)}, 1, "1 slower, another program in 1"),
         ({"b": Facts()}, 4, "1 case: no calls counted in B: measure again with this harness."),
         ({"python": "3.12.1"}, 4, "Python 3.11.7 → 3.12.1, which counts differently"),
-        ({"version": "2.b"}, 4, "1.aaaa → 2.b: another workload"),
+        ({"version": "2.b"}, 4, "the workload or the method changed: 1.aaaa → 2.b"),
     ],
 )
 def test_counts_alone_decide_from_one_process(compare, tmp_path, fields, code, said):

@@ -24,22 +24,24 @@ from harness.verdicts.counts import Proof, proof
 from harness.verdicts.history.points import points
 from harness.verdicts.history.steps import CONFIRMED, Level, levels, state
 from harness.verdicts.proof import other_inputs
+from harness.verdicts.verdict import COUNTS, FASTER, INCOMPARABLE, LESS, MORE, SLOWER
 
-SLOWER, FASTER, ENVIRONMENT, INCOMPARABLE = "slower", "faster", "environment", "incomparable"
-PROGRAM = "program"
-MORE, LESS = "more", "less"
-"""Of a value that is not a time."""
+ENVIRONMENT, PROGRAM = "environment", "program"
+
+REFERENCE = "reference"
+"""Evidence: the time of the reference program changed as much."""
 
 COLUMNS = (
     *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
     *("unit", "change", "state", "night_before", "night_after", "commit_before", "commit_after"),
     *("before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after"),
-    *("same_program", "environment", "facts", "inside", "reason", *PLACE, "started_at"),
+    *("same_program", "environment", "facts", "inside", "evidence", "calls_before"),
+    *("calls_after", "cut", *PLACE, "started_at"),
     *("series", "position"),
 )
 """Columns of :func:`history`; one per axis stands behind `version`."""
 
-_NUMBERS = ("before_s", "after_s", "ratio", "effect")
+_NUMBERS = ("before_s", "after_s", "ratio", "effect", "calls_before", "calls_after")
 _COUNTS = ("n_before", "n_after", "series", "position")
 _OTHERS = (*_NUMBERS, *_COUNTS, "same_program", "started_at")
 
@@ -74,9 +76,11 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
         - `environment`, `facts`: what differs between the two points
           (:mod:`harness.frame.differences`). `inside`: "", unless
           :func:`harness.verdicts.inside.of_steps` fills it.
-        - `reason`: what proves it, if counts do; of `incomparable`, what changed. `env`,
-          `xla_flags`, `env_vars`, `started_at`: of the first point after it. `series`, `position`:
-          that point's, in :func:`harness.verdicts.history.series`.
+        - `evidence`: `counts` where Python's calls prove it, `reference` where the reference
+          program's time changed as much, or "". `calls_before`, `calls_after`: those calls, where
+          they changed. `cut`: of `incomparable`, what changed.
+        - `env`, `xla_flags`, `env_vars`, `started_at`: of the first point after it. `series`,
+          `position`: that point's, in :func:`harness.verdicts.history.series`.
 
         A step in counts needs two points, one in times three. How they are found: docs/method.md.
 
@@ -114,7 +118,8 @@ class _Change(NamedTuple):
     state: str = CONFIRMED
     change: str = ""
     """What is known of it by something else than the times; "" for what these say."""
-    reason: str = ""
+    evidence: str = ""
+    calls: tuple[float, float] = (math.nan, math.nan)
 
 
 def _steps(table: pd.DataFrame) -> Iterator[_Change]:
@@ -139,15 +144,18 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
             ends = int(before.positions[-1]), int(after.positions[0])
             by = next((one for row, one in proven.items() if ends[0] < row <= ends[1]), None)
             high, low = (before, after) if by and by.rose else (after, before)
-            change, reason, is_proven = "", "", bool(by) and high.value < low.value * (1 + least)
-            if by and is_proven:
-                change, reason = SLOWER if by.rose else FASTER, f"proven by counts: {by.text}"
-            elif by:
-                reason = f"though {by.text}"
+            change, evidence, calls = "", "", (math.nan, math.nan)
+            is_proven = bool(by) and high.value < low.value * (1 + least)
+            if by:
+                calls = by.before, by.after
+                evidence = COUNTS if is_proven else ""
+                least_value, most = sorted((before.value, after.value))
+                shows = most >= least_value * (1 + least)
+                change = by.kind if is_proven and not shows else ""
             else:
                 one, other = (np.median(relative[level.positions]) for level in (before, after))
                 if abs(math.log(other / one)) < math.log1p(least):  # never where one is NaN
-                    change, reason = ENVIRONMENT, "the reference program's time changed as much"
+                    change, evidence = ENVIRONMENT, REFERENCE
             yield _Change(
                 *ends,
                 before.value,
@@ -156,7 +164,8 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
                 len(after.positions),
                 CONFIRMED if is_proven else state(after, is_last=number + 2 == len(found)),
                 change,
-                reason,
+                evidence,
+                calls,
             )
 
 
@@ -276,5 +285,8 @@ def _row(
         "environment": environment_difference(one["environment"], other["environment"]),
         "facts": facts_difference(one, other),
         "inside": "",
-        "reason": ", ".join(cut_by) if is_cut else step.reason,
+        "evidence": "" if is_cut else step.evidence,
+        "calls_before": step.calls[0],
+        "calls_after": step.calls[1],
+        "cut": ", ".join(cut_by) if is_cut else "",
     }

@@ -129,7 +129,7 @@ def test_another_version_effort_or_machine_cuts_the_series(old, new, reason):
     records = nights(stepped(), {6: new}, **old)
     assert changes(records) == []
     (row,) = changes(records, cuts=True)
-    assert (row["change"], row["reason"]) == ("incomparable", reason)
+    assert (row["change"], row["cut"]) == ("incomparable", reason)
     assert (row["night_before"], row["night_after"]) == (night_name(5), night_name(6))
     assert (row["n_before"], row["n_after"], row["state"]) == (6, 6, "confirmed")
     assert row["after_s"] > row["before_s"]
@@ -196,9 +196,7 @@ def test_a_reference_alone_makes_no_event_and_tells_what_moved_with_it():
     alone = with_reference([2.09e-3] * 6 + [2.12e-3] * 6, [1.0] * 6 + [3.0] * 6)
     assert changes(alone) == []
     (row,) = changes(with_reference(stepped(), [1.0] * 6 + [1.3] * 6))
-    assert (row["change"], row["reason"]) == (
-        *("environment", "the reference program's time changed as much"),
-    )
+    assert (row["change"], row["evidence"]) == ("environment", "reference")
     assert row["before_s"] == pytest.approx(1, rel=0.02)
     own = with_reference(stepped(), [1.0] * 12)
     for one in own[:8]:
@@ -212,16 +210,17 @@ MORE = {"facts": Facts(fusions=3, trace_calls=12_305), "fingerprint": "f1"}
 
 def test_two_nights_suffice_for_what_counts_prove_whatever_the_times_say():
     (row,) = changes(nights([1.0, 0.99], {1: MORE}, stage="trace", **COUNTED))
-    assert (row["change"], row["state"], row["ratio"]) == ("slower", "confirmed", 0.99)
-    assert row["reason"] == "proven by counts: 12,040 → 12,305 Python calls (+2.2 %)"
+    assert (row["change"], row["state"], row["ratio"]) == ("more", "confirmed", 0.99)
+    assert row["evidence"] == "counts"
+    assert (row["calls_before"], row["calls_after"]) == (12_040, 12_305)
     assert row["facts"].startswith("+1 fusion")
-    for after, expected in ((1.04, "faster"), (0.5, "faster"), (1.5, "slower")):
+    for after, expected in ((1.04, "less"), (0.5, "faster"), (1.5, "slower")):
         (row,) = changes(nights([1.0, 1.0, after, after], {0: MORE, 2: COUNTED}, stage="trace"))
         assert row["change"] == expected
-    assert row["reason"] == "though 12,305 → 12,040 Python calls (-2.2 %)"
+    assert (row["evidence"], row["calls_after"]) == ("", 12_040)  # slower though it calls less
     times = nights(stepped(9, 14), {5: MORE}, stage="trace", **COUNTED)
-    found = {row["night_after"]: row["reason"][:16] for row in changes(times)}
-    assert found == {night_name(5): "proven by counts", night_name(9): ""}
+    found = {row["night_after"]: row["evidence"] for row in changes(times)}
+    assert found == {night_name(5): "counts", night_name(9): ""}
     assert changes(nights(noisy(12, 4), stage="trace", **COUNTED)) == []
 
 
@@ -275,7 +274,7 @@ def test_many_series_have_the_injected_changes_and_no_other():
     found = harness.history(frame)
     injected = set(frame.loc[frame["fusions"] == 200, ["workload", "size"]].itertuples(index=False))
     assert set(found[["workload", "size"]].itertuples(index=False)) == injected
-    by_times = found[found["reason"] == ""]
+    by_times = found[found["evidence"] == ""]
     assert by_times["stage"].unique().tolist() == ["compile"]
     assert found.groupby("stage")["change"].unique().map(list).to_dict() == {
         stage: ["slower"] for stage in ("compile", "lower", "trace")
