@@ -127,7 +127,7 @@ def compare_live(
                     stored_share=0.5,
                 ),
             )
-            state.open = dict(Counter(_worth_rounds(comparison.frame, state)["workload"]))
+            state.open = dict(Counter(worth_rounds(comparison.frame, state.looks)["workload"]))
             at_end = state.rounds >= run.limit or run.out_of_time
             state.ended = done or (not stopped and (at_end or not state.open))
             run.keep()
@@ -144,11 +144,11 @@ def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["needs"] != ""]
 
 
-def _worth_rounds(frame: pd.DataFrame, state: LiveState) -> pd.DataFrame:
+def worth_rounds(frame: pd.DataFrame, looks: Sequence[float]) -> pd.DataFrame:
     """Return the open rows that the rounds which are left may decide."""
     rows = open_rows(frame[frame["in_turns"]])
     looked = zip(rows["low"], rows["high"], rows["effect"], rows["n_a"], strict=True)
-    return rows[np.array([may_be_decided(*one, state.looks) for one in looked], bool)]
+    return rows[np.array([may_be_decided(*one, looks) for one in looked], bool)]
 
 
 @dataclass
