@@ -52,7 +52,7 @@ def load(
         problems: takes the count of what could not be used; it is in `frame.attrs["problems"]` too.
 
     Returns:
-        The columns of :data:`harness.frame.columns.SCHEMA`, whose types, units and meanings stand
+        The columns of :data:`harness.frame.columns.COLUMNS`, whose types, units and meanings stand
         in docs/frame.md, then one per axis, of Python's objects: as the workload has them, NaN for
         workloads without the axis.
 
