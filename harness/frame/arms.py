@@ -22,9 +22,9 @@ _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
 
 COLUMNS = (
-    *("commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night"),
-    *("dirty", "effort", "python", "transform", "precision", *FLAGS),
-)
+    "commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night",
+    "dirty", "effort", "python", "transform", "precision", *FLAGS,
+)  # fmt: skip
 """Columns that an arm may select on, besides axes."""
 
 _SHOWN = 12

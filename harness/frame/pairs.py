@@ -24,19 +24,19 @@ CASE = ("workload", "target", "transform", "precision", "scenario", "stage")
 """Columns that, with the axes, tell the rows of a machine apart."""
 
 NEEDED = (
-    *("machine", *CASE, "version", "value", "calibrated", "samples", "n_processes"),
-    *("calibrated_samples", "status", "reason", "fingerprint", "effort", "environment"),
-    *("started_at", "python", "jax", "jaxlib", "commit", "dirty", *PLACE, "night", "unit"),
-)
+    "machine", *CASE, "version", "value", "calibrated", "samples", "n_processes",
+    "calibrated_samples", "status", "reason", "fingerprint", "effort", "environment",
+    "started_at", "python", "jax", "jaxlib", "commit", "dirty", *PLACE, "night", "unit",
+)  # fmt: skip
 """Columns of the rows of a pair, besides the facts of their programs and their axes."""
 
 LABEL = "index"
 """What the label of a row in its frame is called in a row of a pair."""
 
 _LATER = (
-    *("cpu_samples", "processes", "p90_samples", "protocol", "waiting_samples", "others_cores"),
-    *("load_averages", "inputs", "code", "in_turns", "method", "entry_bytes"),
-)
+    "cpu_samples", "processes", "p90_samples", "protocol", "waiting_samples", "others_cores",
+    "load_averages", "inputs", "code", "in_turns", "method", "entry_bytes",
+)  # fmt: skip
 """Columns that are used where a frame has them."""
 
 _Key = tuple[str, ...]

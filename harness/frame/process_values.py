@@ -38,10 +38,10 @@ from harness.stages.stage import LOOP, Stage, median
 from harness.workload.code import conflicts
 
 _TEXT = (
-    *("machine", "commit", "env", "python", "jax", "jaxlib"),
-    *("workload", "version", "target", "transform", "scenario", "dirty"),
-    *("precision", "night"),
-)
+    "machine", "commit", "env", "python", "jax", "jaxlib",
+    "workload", "version", "target", "transform", "scenario", "dirty",
+    "precision", "night",
+)  # fmt: skip
 """Text that is the same in all records of a case."""
 
 _DESCRIBED = (*_TEXT, "backend", "threads", "static")
@@ -56,9 +56,9 @@ PROGRAM_CHANGED = (
 )
 
 _VALUES = (
-    *("process", "stage", "value", "by", "least", "p10", "p50", "p90", "n_calls"),
-    *("programs", "programs_s", "collected_s", "cpu", "waiting", "method"),
-)
+    "process", "stage", "value", "by", "least", "p10", "p50", "p90", "n_calls",
+    "programs", "programs_s", "collected_s", "cpu", "waiting", "method",
+)  # fmt: skip
 """Columns of the table; times in nanoseconds, medians over passes (of CPU time the least)."""
 
 _PLAIN = ("process", "n_calls", "programs", "method")
@@ -138,12 +138,12 @@ class _Case:
         """Return what to sort cases by."""
         text = self.text
         return (
-            *(text["machine"], self.commit_date),
+            text["machine"], self.commit_date,
             *(text[name] for name in ("commit", "env", "workload", "version", "target")),
-            *(text["transform"], text["precision"]),
+            text["transform"], text["precision"],
             tuple(map(order_of, self.axes.values())),
             text["threads"],
-        )
+        )  # fmt: skip
 
     def counts(self) -> bool:
         """Tell whether it has rows; a module that can be imported again skipped processes alone."""

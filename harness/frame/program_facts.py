@@ -16,9 +16,9 @@ from harness.program.facts import Facts
 from harness.records.schema import FIRST_CALL, plain_axes
 
 _CASE = (
-    *("machine", "commit", "env", "jax", "workload", "version"),
-    *("target", "transform", "precision", "scenario"),
-)
+    "machine", "commit", "env", "jax", "workload", "version",
+    "target", "transform", "precision", "scenario",
+)  # fmt: skip
 COLUMNS = (*_CASE, "threads", "fact", "kind", "value")
 """Columns that every frame of facts has; one per axis stands behind `version`."""
 

@@ -14,9 +14,9 @@ from harness.frame.roofline import RESIDENT
 from harness.records.units import counted, ratio_text, seconds_text
 
 HEADINGS = (
-    *("case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes"),
-    *("roofline", "pays after", "verdict"),
-)
+    "case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes",
+    "roofline", "pays after", "verdict",
+)  # fmt: skip
 """Of the tables. Pairs stand as XLA | baseline."""
 
 LEGEND = (
@@ -94,11 +94,13 @@ def _texts(row: dict[str, Any]) -> list[str]:
         _known(ratio_text, row["xla_traffic"], row["baseline_traffic"]),
         _known(
             lambda value: f"{value:.0%}" if value >= 0.0095 else f"{value:.1%}",
-            *(row["xla_fraction"], row["baseline_fraction"]),
+            row["xla_fraction"],
+            row["baseline_fraction"],
         ),
         _known(
             lambda calls: "never" if math.isinf(calls) else f"{calls:.0f}",
-            *(row["break_even_cold"], row["break_even_warm"]),
+            row["break_even_cold"],
+            row["break_even_warm"],
         ),
         row["verdict"].partition(":")[0],
     ]

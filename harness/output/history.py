@@ -22,9 +22,9 @@ from harness.verdicts.history.steps import LEAST, NEW
 from harness.verdicts.verdict import INCOMPARABLE
 
 HEADINGS = (
-    *("change", "case", "stage", "before → after", "ratio", "points", "when", "commits"),
+    "change", "case", "stage", "before → after", "ratio", "points", "when", "commits",
     "what else changed there",
-)
+)  # fmt: skip
 
 LEGEND = (
     "before → after: medians of the levels around the step; ratio above 1 is slower; points: how "

@@ -26,8 +26,8 @@ _CALLS = tuple(stage.counted for stage in STAGES.values() if stage.counted)
 COLUMNS = (
     *_NAMES,
     *(f"{fact}_{side}" for fact in _CALLS for side in "ab"),
-    *("verdict", "proven", "problem", "detail", "program"),
-)
+    "verdict", "proven", "problem", "detail", "program",
+)  # fmt: skip
 """Columns of :func:`by_case`; one per axis stands behind them."""
 
 UNTOLD = "no total differs"

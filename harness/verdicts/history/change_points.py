@@ -32,13 +32,13 @@ REFERENCE = "reference"
 """Evidence: the time of the reference program changed as much."""
 
 COLUMNS = (
-    *("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage"),
-    *("unit", "change", "state", "night_before", "night_after", "commit_before", "commit_after"),
-    *("before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after"),
-    *("same_program", "environment", "facts", "inside", "evidence", "calls_before"),
-    *("calls_after", "cut", *PLACE, "started_at"),
-    *("series", "position"),
-)
+    "machine", "workload", "version", "target", "transform", "precision", "scenario", "stage",
+    "unit", "change", "state", "night_before", "night_after", "commit_before", "commit_after",
+    "before_s", "after_s", "ratio", "basis", "effect", "n_before", "n_after",
+    "same_program", "environment", "facts", "inside", "evidence", "calls_before",
+    "calls_after", "cut", *PLACE, "started_at",
+    "series", "position",
+)  # fmt: skip
 """Columns of :func:`history`; one per axis stands behind `version`."""
 
 _NUMBERS = ("before_s", "after_s", "ratio", "effect", "calls_before", "calls_after")

@@ -30,19 +30,19 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 NEEDED = (
     *(*ORIGIN, *CASE, "version", "commit_date", "started_at", "jax", "threads", "unit", "status"),
-    *("value", "calibrated", "low", "high", "fingerprint", "environment"),
-)
+    "value", "calibrated", "low", "high", "fingerprint", "environment",
+)  # fmt: skip
 """Columns without which there is no history."""
 
 NUMBERS = ["value", "low", "high", "calibrated"]
 """What a point has of them that has any."""
 
 SERIES = (
-    *("series", "piece", "position", "machine", "workload", "version"),
-    *("target", "transform", "precision", "scenario", "stage"),
-    *("night", "commit", "commit_date", "dirty", *PLACE, "effort", "started_at"),
-    *("status", "unit", "value", "low", "high", "calibrated", "basis"),
-)
+    "series", "piece", "position", "machine", "workload", "version",
+    "target", "transform", "precision", "scenario", "stage",
+    "night", "commit", "commit_date", "dirty", *PLACE, "effort", "started_at",
+    "status", "unit", "value", "low", "high", "calibrated", "basis",
+)  # fmt: skip
 """Columns of :func:`series`; one per axis stands behind `version`."""
 
 
