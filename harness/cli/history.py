@@ -86,13 +86,13 @@ def history(
         texts.check_since(points, since)
     changes = change_points(frame, cuts=cuts)
     once = texts.seen_once(points, changes, since)
-    found = texts.since(changes, since)
-    compiles = inside.of_steps(found, points, records_under(results))
-    found["inside"] = [
-        inside_texts.text(compiles[at]) if at in compiles else "" for at in found.index
+    shown = texts.since(changes, since)
+    compiles = inside.of_steps(shown, points, records_under(results))
+    shown["inside"] = [
+        inside_texts.text(compiles[at]) if at in compiles else "" for at in shown.index
     ]
     measured = points[points["value"].notna()]
-    if found.empty and not (measured.groupby(["series", "piece"]).size() > 1).any():
+    if shown.empty and not (measured.groupby(["series", "piece"]).size() > 1).any():
         cut = int((measured.groupby("series").size() > 1).sum())
         why = (
             "no case has two nights or commits. Measure again with `harness run --night NAME`, or "
@@ -103,18 +103,18 @@ def history(
             why += "changed between each two: `harness history --cuts` lists where."
         say(f"{results}: {why}")
         raise Exit(ExitCode.NOTHING)
-    output.show(_page(found, since, texts.too_short(points), once), found)
+    output.show(_page(shown, since, texts.too_short(points), once), shown)
     if output.path is not None:
-        say(f"{len(found)} change points written to {output.path}")
+        say(f"{len(shown)} change points written to {output.path}")
 
 
-def _page(found: pd.DataFrame, since: str, too_short: str, once: pd.DataFrame) -> Iterator[Part]:
-    if found.empty:
+def _page(changes: pd.DataFrame, since: str, too_short: str, once: pd.DataFrame) -> Iterator[Part]:
+    if changes.empty:
         after = f" since {since}" if since else ""
-        said = f"No change point{after}: counts prove none, and no step of times is as large as "
-        yield f"{said}what counts in its stage. {too_short}".rstrip()
+        text = f"No change point{after}: counts prove none, and no step of times is as large as "
+        yield f"{text}what counts in its stage. {too_short}".rstrip()
     else:
-        yield from _changes(found)
+        yield from _changes(changes)
     if len(once):
         yield Heading(f"Seen once, {len(once)}: the next night tells whether it stays")
         yield TextTable(once[:MOST], left=once.columns, cut=("case",))
@@ -122,12 +122,12 @@ def _page(found: pd.DataFrame, since: str, too_short: str, once: pd.DataFrame) -
             yield f"{len(once) - MOST} smaller ones are left out."
 
 
-def _changes(found: pd.DataFrame) -> Iterator[Part]:
-    often = found["change"].value_counts()
+def _changes(changes: pd.DataFrame) -> Iterator[Part]:
+    often = changes["change"].value_counts()
     counts = ", ".join(f"{number} {change}" for change, number in often.items())
-    yield Heading(f"{counted(len(found), 'change point')}: {counts}.")
-    rows = texts.table(found)
+    yield Heading(f"{counted(len(changes), 'change point')}: {counts}.")
+    rows = texts.table(changes)
     last = rows.columns[-1]
     dropped = (last, "points", "commits", "before → after")
     yield TextTable(rows, left=rows.columns, cut=(rows.columns[1], last), dropped=dropped)
-    yield from texts.legend(found)
+    yield from texts.legend(changes)

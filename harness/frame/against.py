@@ -40,11 +40,11 @@ COLUMNS = (*ORIGIN, *CASE, "threads", "baseline", "verdict", *NUMBERS, "labels",
 """Columns that every frame of comparisons has; one per axis stands behind `version`."""
 
 
-def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results") -> pd.DataFrame:
+def against_baseline(source: str | os.PathLike[str] | Iterable[Record] = "results") -> pd.DataFrame:
     """Return XLA beside each baseline, losses as plainly as wins.
 
     Args:
-        found: a results tree, one machine's folder in it or one file of records; or records.
+        source: a results tree, one machine's folder in it or one file of records; or records.
 
     Returns:
         `machine`, `commit`, `dirty`, `env`, `effort`, `night`, `workload`, `version`, a column per
@@ -75,9 +75,9 @@ def against_baseline(found: str | os.PathLike[str] | Iterable[Record] = "results
     Raises:
         UsageError: there is no such path.
     """
-    if isinstance(found, str | os.PathLike):
-        found = [one for case in latest_records(Path(found)).values() for one in case.values()]
-    compared = [r for r in found if r.comparison and r.workload not in INSTRUMENTS]
+    if isinstance(source, str | os.PathLike):
+        source = [one for case in latest_records(Path(source)).values() for one in case.values()]
+    compared = [r for r in source if r.comparison and r.workload not in INSTRUMENTS]
     ceilings = roofline.BestRates(compared)
     rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for sides in _cases(record for record in compared if not roofline.is_ceiling(record)):
@@ -120,12 +120,12 @@ class ComparedSide:
         """
         if self.backend in SIDES and SIDES[self.backend].ahead_of_time:
             steps = ("trace", "lower", "compile" if cache == "cold" else "load")
-            known = [ns for _, _, ns in self.measured if ns.keys() >= {*steps}]
-            return _median([sum(ns[step] for step in steps) / 1e9 for ns in known])
+            whole = [ns for _, _, ns in self.measured if ns.keys() >= {*steps}]
+            return _median([sum(ns[step] for step in steps) / 1e9 for ns in whole])
         own = any(record.scenario == cache for record, _, _ in self.measured)
         taken = [ns for one, _, ns in self.measured if one.scenario == (cache if own else "off")]
-        known = [ns for ns in taken if ns.keys() >= {"first_call", "latency"}]
-        return _median([max(ns["first_call"] - ns["latency"], 0.0) / 1e9 for ns in known])
+        whole = [ns for ns in taken if ns.keys() >= {"first_call", "latency"}]
+        return _median([max(ns["first_call"] - ns["latency"], 0.0) / 1e9 for ns in whole])
 
     def known(self, name: str) -> float:
         """Return a field of :class:`Comparison` that is one number, NaN where nobody knows it.
@@ -177,7 +177,7 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         case = (*origin_of(record).values(), *own, side.threads)
         sides = cases.setdefault((*case, repr(sorted(record.axes.items()))), {})
         sides.setdefault(side.backend, []).append(record)
-    known = list(SIDES)
+    in_order = list(SIDES)
 
     def place(sides: dict[str, list[Record]]) -> tuple[Any, ...]:
         one = next(iter(sides.values()))[0]
@@ -188,7 +188,9 @@ def _cases(records: Iterable[Record]) -> Iterator[dict[str, ComparedSide]]:
         return (one.machine, one.commit_date_ms or 0, *texts, threads != "one", axes)
 
     for sides in sorted(cases.values(), key=place):
-        order = sorted(sides, key=lambda name: (known.index(name) if name in known else 99, name))
+        order = sorted(
+            sides, key=lambda name: (in_order.index(name) if name in in_order else 99, name)
+        )
         yield {backend: ComparedSide(backend, sides[backend]) for backend in order}
 
 

@@ -66,15 +66,15 @@ def resolve(text: str, frame: pd.DataFrame | None, commits: Mapping[str, str]) -
 
 
 def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:
-    known = (*COLUMNS, *axis_columns(frame))
+    columns = (*COLUMNS, *axis_columns(frame))
     where: dict[str, str] = {}
     # A comma also stands within a tuple: only one that a name and = follow ends a value.
     for part in re.split(r",(?=\s*[\w.]+\s*=)", text):
         name, sign, value = (one.strip() for one in part.partition("="))
-        if not sign or name not in known:
+        if not sign or name not in columns:
             raise UsageError(
                 f"{part!r} in the arm {text!r} selects nothing: expected column=value, with one of "
-                f"the columns {', '.join(known)}."
+                f"the columns {', '.join(columns)}."
             )
         if name in where:
             raise UsageError(f"The arm {text!r} names {name} twice.")

@@ -61,13 +61,13 @@ class _Malformed(Exception):
 def read(files: Sequence[Path], covered: Collection[Origin], problems: Problems) -> pd.DataFrame:
     """Return the rows of result files that are not covered by records; no file is fatal."""
     rows: list[_Row] = []
-    known: dict[Path, Mapping[str, Any]] = {}
+    about_machines: dict[Path, Mapping[str, Any]] = {}
     for path in files:
         tree = path.parent.parent
-        if tree not in known:
+        if tree not in about_machines:
             about = tree / "benchmarks.json"
-            known[tree] = (_json(about, problems) if about.exists() else None) or {}
-        rows += _file_rows(path, known[tree], covered, problems)
+            about_machines[tree] = (_json(about, problems) if about.exists() else None) or {}
+        rows += _file_rows(path, about_machines[tree], covered, problems)
     # asv, unlike a record, knows the order in which cases stand.
     order = ("machine", "commit_date", "commit", *PLACE, "workload", "position")
     rows.sort(key=lambda row: (*(row[name] for name in order), stage_order(row["stage"])))
@@ -83,37 +83,37 @@ def _json(path: Path, problems: Problems) -> dict[str, Any] | None:
             raise _Malformed(f"larger than {MAX_BYTES // 2**20} MiB")
         # The standard library's reader takes the bare NaN and Infinity that asv writes.
         text = path.read_bytes().decode()
-        found = json.loads(text)
+        document = json.loads(text)
         if "\\ud" in text.lower():  # half a surrogate pair is no text
-            plain = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
-            found = json.loads(plain)
-        if not isinstance(found, dict) or "version" not in found:
+            plain = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
+            document = json.loads(plain)
+        if not isinstance(document, dict) or "version" not in document:
             raise _Malformed("not a file of asv's")
     except (OSError, ValueError, RecursionError, _Malformed) as error:
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        known = isinstance(error, _Malformed | OSError)
-        problems.count("unreadable", path, text if known else "not whole JSON")
+        malformed = isinstance(error, _Malformed | OSError)
+        problems.count("unreadable", path, text if malformed else "not whole JSON")
         return None
-    if found["version"] == 1:
+    if document["version"] == 1:
         problems.count("old_asv", path, "asv's format 1")
         return None
-    if found["version"] != FORMAT:
+    if document["version"] != FORMAT:
         problems.count("other_schema", path, f"another version of asv's format than {FORMAT}")
         return None
-    return found
+    return document
 
 
 def _file_rows(
     path: Path, benchmarks: Mapping[str, Any], covered: Collection[Origin], problems: Problems
 ) -> list[_Row]:
-    found = _json(path, problems)
-    if found is None:
+    document = _json(path, problems)
+    if document is None:
         return []
-    columns, results = _texts(found.get("result_columns")), found.get("results")
+    columns, results = _texts(document.get("result_columns")), document.get("results")
     if columns is None or not isinstance(results, dict):
         problems.count("unreadable", path, "no results in it")
         return []
-    shared = _shared(path, found)
+    shared = _shared(path, document)
     rows: list[_Row] = []
     for name, packed in results.items():
         try:
@@ -123,18 +123,18 @@ def _file_rows(
     return rows
 
 
-def _shared(path: Path, found: Mapping[str, Any]) -> _Row:
+def _shared(path: Path, document: Mapping[str, Any]) -> _Row:
     """Return the columns that are the same for a whole file."""
-    params, requirements = _mapping(found.get("params")), _mapping(found.get("requirements"))
-    variables, env = _mapping(found.get("env_vars")), _text(found.get("env_name"))
+    params, requirements = _mapping(document.get("params")), _mapping(document.get("requirements"))
+    variables, env = _mapping(document.get("env_vars")), _text(document.get("env_name"))
     # Of an existing environment asv stores the path of its interpreter.
-    pythons = _text(params.get("python")), _text(found.get("python"))
+    pythons = _text(params.get("python")), _text(document.get("python"))
     return {
         **{name: math.nan if kind == NUMBER else "" for name, kind in COLUMNS.items()},
         **{name: [] for name in LISTS},
         "machine": _text(params.get("machine")) or path.resolve().parent.name,
-        "commit": _text(found.get("commit_hash")),
-        "commit_date": to_moment(found.get("date")),
+        "commit": _text(document.get("commit_hash")),
+        "commit_date": to_moment(document.get("date")),
         # Without its variables, which have columns of their own, wherever asv stored them.
         "env": recorded_env_name(env, variables) if variables else env,
         **told_apart({name: _text(value) for name, value in variables.items()}),

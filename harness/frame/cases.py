@@ -59,8 +59,8 @@ def measured(frame: pd.DataFrame) -> pd.DataFrame:
     """
     rows = ordinary(frame)
     own = ~rows["workload"].isin(INSTRUMENTS)
-    known = (rows["status"] == "ok") & rows["value"].notna() & (rows["unit"] == "seconds")
-    return rows[own & known].reset_index(drop=True)
+    timed = (rows["status"] == "ok") & rows["value"].notna() & (rows["unit"] == "seconds")
+    return rows[own & timed].reset_index(drop=True)
 
 
 def keys(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series[int]:
@@ -96,8 +96,8 @@ def about(
     rows: pd.DataFrame, columns: Sequence[str], key: pd.Series[int], table: pd.DataFrame
 ) -> pd.DataFrame:
     """Return some columns of the first row of each key, in the order of :func:`by_stage`."""
-    found = rows[list(columns)].set_index(key)
-    return found[~found.index.duplicated()].reindex(table.index)
+    described = rows[list(columns)].set_index(key)
+    return described[~described.index.duplicated()].reindex(table.index)
 
 
 def free_names(axes: Sequence[str], taken: Container[Hashable]) -> dict[str, str]:
@@ -130,8 +130,8 @@ def key_of_record(record: Record) -> tuple[Any, ...]:
     """Return what a record shares with its row."""
     axes = {axis_column(name): value for name, value in plain_axes(record.axes).items()}
     origin = origin_of(record)
-    known = (origin[name] if name in origin else getattr(record, name) for name in IDENTITY)
-    return (*known, axes_key(axes))
+    parts = (origin[name] if name in origin else getattr(record, name) for name in IDENTITY)
+    return (*parts, axes_key(axes))
 
 
 def case_texts(
@@ -156,14 +156,14 @@ def case_texts(
     )
     values = frame[axes].to_numpy(object).tolist()
     return [
-        ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *told), where)))
-        for own, (*told, where) in zip(values, about.to_numpy().tolist(), strict=True)
+        ", ".join(filter(None, (case_text(dict(zip(axes, own, strict=True)), *named), where)))
+        for own, (*named, where) in zip(values, about.to_numpy().tolist(), strict=True)
     ]
 
 
-def full_names(frame: pd.DataFrame, axes: Sequence[str] | None = None, **told: Any) -> list[str]:
+def full_names(frame: pd.DataFrame, axes: Sequence[str] | None = None, **shown: Any) -> list[str]:
     """Return the workload and the case of each row; arguments as of :func:`case_texts`."""
-    pairs = zip(frame["workload"], case_texts(frame, axes, **told), strict=True)
+    pairs = zip(frame["workload"], case_texts(frame, axes, **shown), strict=True)
     return [f"{workload} {case}".rstrip() for workload, case in pairs]
 
 

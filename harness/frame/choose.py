@@ -101,11 +101,11 @@ def choose_columns(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return frame.reindex(columns=list(columns)) if frame.empty else frame[list(columns)]
 
 
-def check_axes(names: Iterable[str], known: Collection[str]) -> None:
+def check_axes(names: Iterable[str], existing: Collection[str]) -> None:
     """Raise :class:`UsageError` for a name that is no column of the rows that were read."""
     for name in names:
-        if name not in known:
-            axes = sorted(set(known) - set(COLUMNS))
+        if name not in existing:
+            axes = sorted(set(existing) - set(COLUMNS))
             raise UsageError(
                 f"There is no column {name!r}. There are: {', '.join(COLUMNS)}; and the axes "
                 f"{', '.join(axes) or '(none)'}."
@@ -118,13 +118,13 @@ def typed(choices: Sequence[str]) -> dict[str, list[Any]]:
     Raises:
         UsageError: a text is not of that form.
     """
-    found: dict[str, list[Any]] = {}
+    accepted: dict[str, list[Any]] = {}
     for choice in choices:
         name, equals, text = choice.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"--where {choice!r}: expected COLUMN=VALUE, such as stage=compile.")
-        found.setdefault(name.strip(), []).extend(_readings(name.strip(), text.strip()))
-    return found
+        accepted.setdefault(name.strip(), []).extend(_readings(name.strip(), text.strip()))
+    return accepted
 
 
 def _readings(name: str, text: str) -> list[Any]:
@@ -198,16 +198,16 @@ def first_look(frame: pd.DataFrame, asked: Collection[str]) -> tuple[pd.DataFram
 
     Columns in `asked` are not narrowed, and nothing is that would leave no row.
     """
-    said = []
+    omitted = []
     before = len(frame)
     for what, columns, kept in _NARROWER:
         if not columns & set(asked):
             rest = kept(frame)
             if 0 < len(rest) < len(frame):
                 frame = rest
-                said.append(what)
-    text = f"{before - len(frame):,} of {before:,} rows: {', '.join(said)}" if said else ""
-    return frame.reset_index(drop=True) if said else frame, text
+                omitted.append(what)
+    text = f"{before - len(frame):,} of {before:,} rows: {', '.join(omitted)}" if omitted else ""
+    return frame.reset_index(drop=True) if omitted else frame, text
 
 
 def _run_here(frame: pd.DataFrame) -> pd.DataFrame:
@@ -215,8 +215,8 @@ def _run_here(frame: pd.DataFrame) -> pd.DataFrame:
     runs = frame["stage"].isin(names("run")) & frame["value"].notna()
     own = runs & ~frame["workload"].isin(INSTRUMENTS)
     place = pd.MultiIndex.from_frame(frame[["machine", "target"]])
-    known = frame["machine"].isin(frame["machine"][own]) & (frame["target"] != "")
-    return frame[~known | place.isin(place[own])]
+    measured = frame["machine"].isin(frame["machine"][own]) & (frame["target"] != "")
+    return frame[~measured | place.isin(place[own])]
 
 
 _NARROWER: tuple[tuple[str, set[str], Callable[[pd.DataFrame], pd.DataFrame]], ...] = (
@@ -280,11 +280,11 @@ def rows(frame: pd.DataFrame, filters: Filters) -> pd.DataFrame:
             frame = frame[frame[column].isin([find_name(name, names, column) for name in asked])]
     columns = {str(column).casefold(): column for column in frame.columns}
     coordinates = [*axis_columns(frame), *COORDINATES]
-    known = frame
+    chosen = frame
     for axis, texts in wanted_values(filters.case).items():
         column = columns[find_name(axis, coordinates, "axis").casefold()]
         frame = frame[[is_value(value, texts) for value in frame[column]]]
-    if filters.case and frame.empty and not known.empty:
+    if filters.case and frame.empty and not chosen.empty:
         raise UsageError(f"No row has {' and '.join(filters.case)}.")
     return frame
 
@@ -312,10 +312,10 @@ def by_origin(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
         key=lambda group: (group[0][0] != here, str(group[0][0]), group[1]["started_at"].max())
     )
     for origin, part in groups:
-        told = origin_text(dict(zip(ORIGIN, map(str, origin), strict=True)))
+        heading = origin_text(dict(zip(ORIGIN, map(str, origin), strict=True)))
         cases = part[~part["workload"].isin(INSTRUMENTS)]
         most = (part if cases.empty else cases)[["n_processes", "n_samples"]].max()
         count = f"{most['n_processes']} processes"
         if most["n_samples"] > 0 == most["n_processes"]:
             count = f"{most['n_samples']} samples"
-        yield f"{told} (n = {count})", part
+        yield f"{heading} (n = {count})", part

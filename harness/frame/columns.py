@@ -158,7 +158,7 @@ def encode_axes(axes: Mapping[str, Any]) -> str:
 
 def decode_axes(text: str) -> dict[str, Any]:
     """Return the axes that :func:`encode_axes` made a text of."""
-    return {name: _value(found) for name, found in json.loads(text).items()}
+    return {name: _value(value) for name, value in json.loads(text).items()}
 
 
 def _plain(value: Any) -> Any:
@@ -177,9 +177,11 @@ def _plain(value: Any) -> Any:
     return {"literal": repr(value)} if is_literal else str(value)
 
 
-def _value(found: Any) -> Any:
-    if isinstance(found, list):
-        return tuple(map(_value, found))
-    if isinstance(found, dict):
-        return float(found["float"]) if "float" in found else ast.literal_eval(found["literal"])
-    return found
+def _value(encoded: Any) -> Any:
+    if isinstance(encoded, list):
+        return tuple(map(_value, encoded))
+    if isinstance(encoded, dict):
+        return (
+            float(encoded["float"]) if "float" in encoded else ast.literal_eval(encoded["literal"])
+        )
+    return encoded

@@ -86,12 +86,12 @@ def environment_difference(before: str, after: str, besides: frozenset[str] = fr
 def sections(text: str | None) -> dict[str, dict[str, Any]]:
     """Return what an environment says, by :data:`_SECTIONS`; nothing where the text is none."""
     try:
-        found = json.loads(text or "")
+        decoded = json.loads(text or "")
     except (TypeError, ValueError):
-        found = None
-    said = found if isinstance(found, dict) else {}
-    named = {name: said.pop(name, None) for name in _SECTIONS[1:]}
-    return {"": said, **{name: one for name, one in named.items() if isinstance(one, dict)}}
+        decoded = None
+    about = decoded if isinstance(decoded, dict) else {}
+    named = {name: about.pop(name, None) for name in _SECTIONS[1:]}
+    return {"": about, **{name: one for name, one in named.items() if isinstance(one, dict)}}
 
 
 def _changed(name: str, old: Any, new: Any) -> str:
@@ -132,9 +132,9 @@ def facts_difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str
     Returns:
         "" where none differs; a fact that only one side knows is no difference.
     """
-    known = [name for name in BUILT if _is_known(before.get(name)) and _is_known(after.get(name))]
+    shared = [name for name in BUILT if _is_known(before.get(name)) and _is_known(after.get(name))]
     old, new = (
-        msgspec.convert({name: float(facts[name]) for name in known}, Facts, strict=False)
+        msgspec.convert({name: float(facts[name]) for name in shared}, Facts, strict=False)
         for facts in (before, after)
     )
     return programs.facts_difference(old, new)
@@ -206,32 +206,34 @@ def row_difference(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
 
 def numbers(environments: Iterable[str | None]) -> list[int]:
     """Return a number per environment that those of alike machines share, 0 for the first."""
-    known: list[Hardware] = []
+    distinct: list[Hardware] = []
     result = []
     for own in map(hardware, environments):
-        place = next((n for n, one in enumerate(known) if not difference(one, own)), len(known))
-        if place == len(known):
-            known.append(own)
+        place = next(
+            (n for n, one in enumerate(distinct) if not difference(one, own)), len(distinct)
+        )
+        if place == len(distinct):
+            distinct.append(own)
         result.append(place)
     return result
 
 
 def shared_names(frame: pd.DataFrame) -> dict[str, str]:
     """Return the names that unlike machines share, and what differs between the first two."""
-    found: dict[str, str] = {}
+    shared: dict[str, str] = {}
     if not set(NEEDED) <= set(frame.columns):
-        return found
+        return shared
     codes = pd.DataFrame({name: pd.factorize(frame[name])[0] for name in NEEDED})
-    known = frame[list(NEEDED)][~codes.duplicated().to_numpy()]
-    for (machine, _), part in known.groupby(["machine", "target"], sort=False):
+    distinct = frame[list(NEEDED)][~codes.duplicated().to_numpy()]
+    for (machine, _), part in distinct.groupby(["machine", "target"], sort=False):
         texts = part["environment"].tolist()
         first: dict[int, str] = {}
         for text, number in zip(texts, numbers(texts), strict=True):
             first.setdefault(number, text)
         if len(first) > 1:
             one, other = (hardware(first[number]) for number in (0, 1))
-            found.setdefault(str(machine), difference(one, other))
-    return found
+            shared.setdefault(str(machine), difference(one, other))
+    return shared
 
 
 def warn_of_shared_names(frame: pd.DataFrame, where: object) -> None:

@@ -48,8 +48,8 @@ def newest(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _samples(row: Mapping[str, Any]) -> list[float]:
     """Return a value per process; of what asv stored without its samples, the median alone."""
-    known = [one for one in row["samples"] if math.isfinite(one)]
-    return known or [row["value"]]
+    finite = [one for one in row["samples"] if math.isfinite(one)]
+    return finite or [row["value"]]
 
 
 def _in_ns(row: Mapping[str, Any]) -> tuple[str, float]:
@@ -76,9 +76,9 @@ def _bencher(rows: Rows) -> Any:
     for row in rows:
         unit, factor = _in_ns(row)
         ends = {"lower_value": row["low"] * factor, "upper_value": row["high"] * factor}
-        known = {name: value for name, value in ends.items() if not math.isnan(value)}
+        finite = {name: value for name, value in ends.items() if not math.isnan(value)}
         measure = "latency" if unit == "ns" else unit
-        metrics[row["name"]] = {measure: {"value": row["value"] * factor, **known}}
+        metrics[row["name"]] = {measure: {"value": row["value"] * factor, **finite}}
     return metrics
 
 
@@ -156,8 +156,8 @@ def _pyperf(rows: Rows) -> Any:
     benchmarks = []
     for row in rows:
         about = {"name": row["name"], "unit": _PYPERF_UNITS[row["unit"]], "loops": 1}
-        known = {"hostname": row["machine"], "commit": row["commit"], "jax": row["jax"]}
-        metadata = about | {name: text for name, text in known.items() if text}
+        labels = {"hostname": row["machine"], "commit": row["commit"], "jax": row["jax"]}
+        metadata = about | {name: text for name, text in labels.items() if text}
         date = (
             {"date": _moment(row["started_at"])} if row["started_at"] == row["started_at"] else {}
         )
@@ -167,8 +167,8 @@ def _pyperf(rows: Rows) -> Any:
 
 
 def _moment(when: Any) -> str:
-    known = datetime.fromtimestamp(0, UTC) if when != when else when.to_pydatetime()
-    return str(known.isoformat(sep=" "))
+    moment = datetime.fromtimestamp(0, UTC) if when != when else when.to_pydatetime()
+    return str(moment.isoformat(sep=" "))
 
 
 class Exchange(NamedTuple):
@@ -182,8 +182,8 @@ class Exchange(NamedTuple):
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """Tell whether a row can be written."""
-        known = self.units is None or row["unit"] in self.units
-        return known and not (self.above_0 and min(_samples(row)) <= 0)
+        has_unit = self.units is None or row["unit"] in self.units
+        return has_unit and not (self.above_0 and min(_samples(row)) <= 0)
 
 
 FORMATS = {

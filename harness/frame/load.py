@@ -83,24 +83,24 @@ def everything(
 
 
 def _frame(path: Path, conditions: Where, problems: Problems | None = None) -> pd.DataFrame:
-    found = Problems()
+    unusable = Problems()
     _check_there(path)
     with gc_off():  # it would go through all rows again and again, which hold no cycles
         if path.is_file() and path.suffix == ".parquet":
             frame: pd.DataFrame = conditions.of(parquet(f"{path}: Parquet").read(path))
         else:
-            frame = conditions.of(_read(*_sources(path), conditions, found))
+            frame = conditions.of(_read(*_sources(path), conditions, unusable))
     warn_of_shared_names(frame, path)
-    frame.attrs["problems"] = msgspec.to_builtins(found)
-    if found:
-        warnings.warn(f"{path}: {found.summary()}", HarnessWarning, stacklevel=3)
+    frame.attrs["problems"] = msgspec.to_builtins(unusable)
+    if unusable:
+        warnings.warn(f"{path}: {unusable.summary()}", HarnessWarning, stacklevel=3)
     if frame.empty:
-        said = f"There are no results in {path}. {ADVICE}"
+        text = f"There are no results in {path}. {ADVICE}"
         if conditions:
-            said = f"No row in {path} has {conditions}."
-        warnings.warn(said, HarnessWarning, stacklevel=3)
+            text = f"No row in {path} has {conditions}."
+        warnings.warn(text, HarnessWarning, stacklevel=3)
     if problems is not None:
-        problems.add(found)
+        problems.add(unusable)
     return frame
 
 

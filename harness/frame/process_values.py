@@ -462,8 +462,8 @@ def _statistics(
     calibrated = value / column("by")
     medians = {name: median_of(column(name)) for name in _MEDIANS}
     medians |= {"value": median_of(value), "calibrated": median_of(calibrated)}
-    known, starts, counts = np.unique(row_of, return_index=True, return_counts=True)
-    at_row = np.searchsorted(ids, known)
+    rows, starts, counts = np.unique(row_of, return_index=True, return_counts=True)
+    at_row = np.searchsorted(ids, rows)
     sizes = np.zeros(len(ids), np.int64)
     sizes[at_row] = counts
     names = ("low", "high", "p50_low", "p50_high", "n_calls")

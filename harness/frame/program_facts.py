@@ -44,16 +44,16 @@ def program_facts(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
     """
     rows: list[tuple[dict[str, Any], dict[str, Any]]] = []
     for records in latest_records(Path(path)).values():
-        known = [
+        counted = [
             one for one in records.values() if one.facts and not one.protocol.startswith(FIRST_CALL)
         ]
-        if not known:
+        if not counted:
             continue
-        one = known[0]
+        one = counted[0]
         axes = plain_axes(one.axes)
         case = {name: getattr(one, name) for name in _CASE}
         case["threads"] = one.comparison.threads if one.comparison else ""
-        for (fact, kind), value in _agreed([record.facts for record in known if record.facts]):
+        for (fact, kind), value in _agreed([record.facts for record in counted if record.facts]):
             rows.append(({**case, "fact": fact, "kind": kind, "value": value}, axes))
     return long_frame(rows, COLUMNS, ("value",))
 
@@ -71,15 +71,15 @@ def _agreed(facts: list[Facts]) -> Iterator[tuple[tuple[str, str], float | None]
 
 
 def _counts(facts: Facts) -> Mapping[tuple[str, str], float | None]:
-    found: dict[tuple[str, str], float | None] = {}
+    counts: dict[tuple[str, str], float | None] = {}
     for fact, value in msgspec.structs.asdict(facts).items():
         if isinstance(value, dict):
-            found |= {(fact, kind): count for kind, count in value.items()}
+            counts |= {(fact, kind): count for kind, count in value.items()}
         elif isinstance(value, list):
-            found |= {(fact, str(loop)): trips for loop, trips in enumerate(value)}
+            counts |= {(fact, str(loop)): trips for loop, trips in enumerate(value)}
         elif value is not None:
-            found[fact, ""] = value
-    return found
+            counts[fact, ""] = value
+    return counts
 
 
 def compile_times(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
@@ -106,6 +106,6 @@ def compile_times(path: str | os.PathLike[str] = "results") -> pd.DataFrame:
             times, axes = record.compile_times, plain_axes(record.axes)
             case = {name: getattr(record, name) for name in _CASE}
             for one in (*times.groups, *times.passes) if times else ():
-                told = msgspec.structs.asdict(one)
-                rows.append(({**case, **told, "pass": told.pop("name")}, axes))
+                numbers = msgspec.structs.asdict(one)
+                rows.append(({**case, **numbers, "pass": numbers.pop("name")}, axes))
     return long_frame(rows, (*_CASE, "group", "part", "pass", *_NUMBERS), _NUMBERS)

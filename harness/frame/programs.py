@@ -52,7 +52,7 @@ def recompile_map(frame: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(label=[text or "the only case" for text in case_texts(rows, axes)])
     differing = ["transform", "precision", *axes]
     names = free_names(axes, {*_CASES, *SECONDS})
-    found = []
+    counted = []
     for _, sweep in rows.groupby(keys(rows, _SWEEP), sort=False):
         first: dict[str, str] = {}
         before: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ def recompile_map(frame: pd.DataFrame) -> pd.DataFrame:
             before.append({name: row[name] for name in differing})
             nearest = min(changes, key=len) if changes else ["first call"]
             reason = "" if twin else "; ".join(nearest)
-            found.append(
+            counted.append(
                 {name: row[name] for name in CASE}
                 | {names.get(name, name): row[name] for name in axes}
                 | dict(zip(_CASES, (row["label"], not twin, twin, reason), strict=True))
@@ -79,6 +79,6 @@ def recompile_map(frame: pd.DataFrame) -> pd.DataFrame:
                 | {"build_s": sum(seconds.values()), "fingerprint": fingerprint}
             )
     columns = [*CASE, *(names.get(name, name) for name in axes), *_CASES, *SECONDS, "fingerprint"]
-    table = pd.DataFrame(found, columns=columns, dtype=object)
+    table = pd.DataFrame(counted, columns=columns, dtype=object)
     text = dict.fromkeys((*CASE, "case", "same_program_as", "reason", "fingerprint"), "str")
     return table.astype({**text, **dict.fromkeys(SECONDS, "float64"), "new_program": bool})

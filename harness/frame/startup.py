@@ -86,23 +86,23 @@ def phases(frame: pd.DataFrame) -> pd.DataFrame:
     calls = stages["first_call"] - once[_FIRST].sum(axis=1), stages[used("first_call")]
     for call in calls:
         stages["execute"] = stages["execute"].fillna((call - before).clip(lower=0))
-    found = once.join(stages[STACKED]).astype(float)
+    wide = once.join(stages[STACKED]).astype(float)
     expected = [phase for phase in PHASES if phase not in ("compile", "load")]
-    lacking = found[expected].isna()
+    lacking = wide[expected].isna()
     lacking.loc[built_elsewhere, [*_FIRST, "trace", "lower"]] = False
-    lacking["compile"] = found["compile"].isna() & found["load"].isna()
-    names = pd.Series("", found.index)
+    lacking["compile"] = wide["compile"].isna() & wide["load"].isna()
+    names = pd.Series("", wide.index)
     for phase in PHASES:
         if phase in lacking:
             names = names.where(~lacking[phase], names + f", {phase}")
-    total = found.sum(axis=1)
-    shares = found.div(total.where(total > 0), axis=0)
+    total = wide.sum(axis=1)
+    shares = wide.div(total.where(total > 0), axis=0)
 
     axes = axis_columns(frame)
     result = head[case]
     own = {f"{phase}_{what}" for phase in PHASES for what in ("s", "share")}
     result = result.rename(columns=free_names(axes, {*own, "total_s", "missing"}))
-    result = result.join(found.add_suffix("_s"))
+    result = result.join(wide.add_suffix("_s"))
     result["total_s"] = total
     result = result.join(shares.add_suffix("_share"))
     result["missing"] = names.str.removeprefix(", ")
@@ -125,12 +125,12 @@ def _once(frame: pd.DataFrame, cases: pd.DataFrame) -> pd.DataFrame:
     for at in order.sort_values(kind="stable").index:
         for taken, one in ((exact, (place[at], surroundings[at])), (loose, place[at])):
             taken.setdefault(one, {})[rows["stage"][at]] = rows["value"][at]
-    found = []
+    parts = []
     columns = (cases[name] for name in (*_PROCESS, "environment"))
     for *where, environment in zip(*columns, strict=True):
         there = loose.get(tuple(where), {})
-        found.append(exact.get((tuple(where), environment), there))
-    table = pd.DataFrame(found, index=cases.index).reindex(columns=PROCESS_STAGES).astype(float)
+        parts.append(exact.get((tuple(where), environment), there))
+    table = pd.DataFrame(parts, index=cases.index).reindex(columns=PROCESS_STAGES).astype(float)
     table["python"] = (table["ready"] - table["import"] - table["backend"]).clip(lower=0)
     return table[list(ONCE)]
 

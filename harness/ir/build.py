@@ -280,7 +280,7 @@ def _several(workload: type[Workload], cases: Sequence[Case]) -> str:
     for case in cases:
         for axis, value in case.coordinates.items():
             values.setdefault(axis, set()).add(repr(value))
-    axes = [axis for axis, found in values.items() if len(found) > 1]
+    axes = [axis for axis, several in values.items() if len(several) > 1]
     lines = [
         " ".join(f"--case {shlex.quote(f'{axis}={case.coordinates[axis]}')}" for axis in axes)
         for case in cases[:LISTED]

@@ -119,29 +119,29 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     inside = inside_of(seen, whole) if seen else None
     facts = facts_of(made.traced, made.lowered, made.compiled) if wanted.with_facts else None
     constants = text.constants(made.lowered.as_text() or "") if wanted.with_facts else ""
-    told = BuiltTexts(shown, text.fingerprint(made.compiled), facts, constants, inside, seen)
+    built = BuiltTexts(shown, text.fingerprint(made.compiled), facts, constants, inside, seen)
     named = [*called_kernels(made.traced.jaxpr)] if made.traced is not None else []
-    told.written = [*written(whole, named)]
+    built.written = [*written(whole, named)]
     if inside is not None:
         traced = _traced(made)
-        told.causes = causes(structure(traced.jaxpr), inside, inside.wall_s)
+        built.causes = causes(structure(traced.jaxpr), inside, inside.wall_s)
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
         able = []
-        for cause in told.causes if wanted.with_tries else ():
-            cause.trial = trial_of(cause, told.causes, spread)
+        for cause in built.causes if wanted.with_tries else ():
+            cause.trial = trial_of(cause, built.causes, spread)
             if cause.trial is not None and cause.trial.untried == STOPPED:
                 able.append(cause)
-        channel.send(msgspec.json.encode(told))  # what follows may not come to its end
-        told.python = _python(prepared, begin)
-        told.stages_s = {stage.name: stage.wall_s for stage in told.python}
-        build_s = inside.wall_s + sum(told.stages_s.values())
-        first_s = inside.wall_s + told.stages_s.get("lower", 0.0)
+        channel.send(msgspec.json.encode(built))  # what follows may not come to its end
+        built.python = _python(prepared, begin)
+        built.stages_s = {stage.name: stage.wall_s for stage in built.python}
+        build_s = inside.wall_s + sum(built.stages_s.values())
+        first_s = inside.wall_s + built.stages_s.get("lower", 0.0)
         for step in try_remedies(traced, able, one, first_s):
-            channel.send(msgspec.json.encode(told))
+            channel.send(msgspec.json.encode(built))
             begin(step)
-        told.causes.sort(key=lambda one: one.worth_s(build_s), reverse=True)
-    return told
+        built.causes.sort(key=lambda one: one.worth_s(build_s), reverse=True)
+    return built
 
 
 def _python(prepared: Prepared, begin: Callable[[str], None]) -> list[CallBranch]:

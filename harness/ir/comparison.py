@@ -63,8 +63,8 @@ def parse(what: str) -> tuple[str, str]:
     """Return the kind of a comparison and what follows its colon, or raise with what there is."""
     kind, colon, rest = what.partition(":")
     if kind not in KINDS or not colon or not rest:
-        known = "\n  ".join(KINDS.values())
-        raise UsageError(f"--diff {what!r}: expected one of\n  {known}")
+        kinds = "\n  ".join(KINDS.values())
+        raise UsageError(f"--diff {what!r}: expected one of\n  {kinds}")
     return kind, rest
 
 
@@ -114,19 +114,19 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
     """Compare two programs: their fingerprints, their facts, and their texts of one stage."""
     same = bool(a.fingerprint) and a.fingerprint == b.fingerprint
     changes = facts_difference(a.facts, b.facts)
-    known = a.text is not None and b.text is not None
+    both = a.text is not None and b.text is not None
     # Equal fingerprints are equal optimised HLO; what came before it may differ all the same.
     text = "" if same and stage == "hlo" else text_difference(a.text or "", b.text or "")
-    text = text if known else ""
+    text = text if both else ""
     other_values = a.constants != b.constants
-    differ = bool(changes or text or other_values or not (same or known))
+    differ = bool(changes or text or other_values or not (same or both))
     if same:
         verdict = f"the same program ({a.fingerprint})"
         if other_values:
             verdict += " but for the values of its constants"
         elif text:
             verdict += f", from another {stage}"
-    elif not known:
+    elif not both:
         verdict = (
             f"another program: {a.fingerprint} → {b.fingerprint}. Its text was not kept at both "
             "commits; `harness run --fresh --keep-programs` keeps it."

@@ -71,11 +71,11 @@ class Growth(msgspec.Struct):
         if not held and nearest in _POWERS and abs(self.exponent - nearest) < NEAR:
             held = [nearest]
         if len(held) == 1:
-            said = f"{self.name} {_POWERS[held[0]]} {axis}"
+            text = f"{self.name} {_POWERS[held[0]]} {axis}"
         else:
             between = f"{self.low:.1f} to {self.high:.1f}"
-            said = f"{self.name} grows with {axis} to the power {self.exponent:.1f} ({between})"
-        return said if self.is_power else f"{said}, roughly: it is no power of it"
+            text = f"{self.name} grows with {axis} to the power {self.exponent:.1f} ({between})"
+        return text if self.is_power else f"{text}, roughly: it is no power of it"
 
 
 def cases(
@@ -89,27 +89,27 @@ def cases(
     axis = find_name(axis, workload.sweep, "axis")
     if any(choice.partition("=")[0].strip() == axis for choice in choices):
         raise UsageError(f"--against {axis} goes over all values of {axis}: drop --case {axis}=...")
-    found: dict[float, Case] = {}
+    chosen: dict[float, Case] = {}
     values = list(dict.fromkeys(case.axes[axis] for case in enumerate_cases(workload)))
     skipped: list[UsageError] = []
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             continue
         try:
-            found[value] = one_case(workload, [*choices, f"{axis}={value!r}"], transform, target)
+            chosen[value] = one_case(workload, [*choices, f"{axis}={value!r}"], transform, target)
         except SeveralCases:
             raise
         except UsageError as error:  # the workload skips it
             skipped.append(error)
-    if skipped and not found:
+    if skipped and not chosen:
         raise skipped[0]
-    if len(found) < LEAST_VALUES:
+    if len(chosen) < LEAST_VALUES:
         raise UsageError(
             f"--against {axis}: {name_of(workload)} has the values {', '.join(map(repr, values))}; "
-            f"{len(found)} of them can be compiled, as positive numbers. How something grows takes "
-            f"at least {LEAST_VALUES}: add values to its sweep."
+            f"{len(chosen)} of them can be compiled, as positive numbers. How something grows "
+            f"takes at least {LEAST_VALUES}: add values to its sweep."
         )
-    return sorted(found.items())
+    return sorted(chosen.items())
 
 
 def measure(
@@ -130,7 +130,7 @@ def measure(
             for kind, name, amount in _amounts(made):
                 if turn == 0 or kind != "count":
                     points.setdefault((kind, name), {}).setdefault(value, []).append(amount)
-    grown = [_growth(*key, found) for key, found in points.items()]
+    grown = [_growth(*key, values) for key, values in points.items()]
     largest = f"{chosen[-1][0]:g}"
     return sorted(grown, key=lambda one: -one.values.get(largest, 0.0))
 

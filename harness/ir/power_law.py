@@ -51,7 +51,7 @@ def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
         return {}
     at = sorted(points)
     medians = [float(np.median(points[value])) for value in at]
-    found: dict[str, Any] = {
+    fitted: dict[str, Any] = {
         **dict.fromkeys(("exponent", "low", "high", "r2", "deviation"), math.nan),
         "fit": ONE_VALUE,
         "n_values": len(at),
@@ -59,7 +59,7 @@ def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
         **{"least": at[0], "most": at[-1], "least_s": medians[0], "most_s": medians[-1]},
     }
     if len(at) == 1:
-        return found
+        return fitted
     groups = [np.log(points[value]) for value in at]
     x = np.log(np.repeat(at, [len(group) for group in groups]))
     y = np.concatenate(groups)
@@ -71,7 +71,7 @@ def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
     equal = bool(np.ptp(y) == 0)
     error = 0.0 if equal else float(line.stderr)
     half = float(stats.t.ppf(0.975, n - 2)) * error if n > 2 else math.nan
-    found |= {
+    fitted |= {
         "exponent": float(line.slope),
         "low": float(line.slope) - half,
         "high": float(line.slope) + half,
@@ -79,13 +79,13 @@ def fit(values: list[float], samples: list[list[float]]) -> dict[str, Any]:
         "deviation": deviation,
     }
     if len(at) == 2:
-        return {**found, "fit": TWO_VALUES}
+        return {**fitted, "fit": TWO_VALUES}
     within = float(sum(np.sum((group - group.mean()) ** 2) for group in groups))
     lack = float(
         sum(len(g) * (g.mean() - on) ** 2 for g, on in zip(groups, fitted_log, strict=True))
     )
     curved = deviation > LEAST_DEVIATION and _p(lack, len(at) - 2, within, n - len(at)) < LEAST_P
-    return {**found, "fit": CURVED if curved else POWER_LAW}
+    return {**fitted, "fit": CURVED if curved else POWER_LAW}
 
 
 def _p(lack: float, lack_df: int, within: float, within_df: int) -> float:

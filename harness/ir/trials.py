@@ -42,7 +42,7 @@ def trial_of(
 
 
 def try_remedies(
-    traced: Any, found: Sequence[CompileCause], sharding: Any, first_s: float
+    traced: Any, causes: Sequence[CompileCause], sharding: Any, first_s: float
 ) -> Iterator[str]:
     """Lower and compile a program with each remedy and as it is, in turn, and note the seconds.
 
@@ -50,12 +50,12 @@ def try_remedies(
 
     Args:
         traced: the program as it is, a `jax.stages.Traced`.
-        found: causes with a trial, which is filled in.
+        causes: causes with a trial, which is filled in.
         sharding: of the arguments; None for that of the process's device.
         first_s: what lower and compile took already.
     """
     programs: list[tuple[CompileCause, RemedyTrial, Any]] = []
-    for cause in found:
+    for cause in causes:
         yield f"remedy of {cause.kind}"
         cause.trial = trial = RemedyTrial(untried=STOPPED)
         try:

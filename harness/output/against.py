@@ -46,9 +46,11 @@ def answer(frame: pd.DataFrame) -> str:
     often = frame["verdict"].str.partition(":")[0].value_counts()
     won, lost = often.get("XLA faster", 0), often.get("baseline faster", 0)
     rest = {"are unsure": often.get("unsure", 0), "have no ratio": often.get("no ratio", 0)}
-    said = ", ".join(f"{number} {what}" for what, number in rest.items() if number)
-    said = f"; {said}".replace(" 1 are", " 1 is").replace(" 1 have", " 1 has") if said else ""
-    return f"XLA is faster in {won} of {counted(len(frame), 'comparison')}, slower in {lost}{said}."
+    counts = ", ".join(f"{number} {what}" for what, number in rest.items() if number)
+    counts = f"; {counts}".replace(" 1 are", " 1 is").replace(" 1 have", " 1 has") if counts else ""
+    return (
+        f"XLA is faster in {won} of {counted(len(frame), 'comparison')}, slower in {lost}{counts}."
+    )
 
 
 def tables(frame: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

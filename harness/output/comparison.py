@@ -112,10 +112,10 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
     The mean of ratios is geometric, each case with the same weight. `in most` is the verdict on the
     stage as a whole, which rests on what most of its cases did.
     """
-    known = frame[frame["ratio"].notna() & (frame["unit"] == verdict.SECONDS)]
+    timed = frame[frame["ratio"].notna() & (frame["unit"] == verdict.SECONDS)]
     rows = []
-    for stage in sorted(set(known["stage"]), key=stage_order) if len(known) > FEW else ():
-        own = known[known["stage"] == stage]
+    for stage in sorted(set(timed["stage"]), key=stage_order) if len(timed) > FEW else ():
+        own = timed[timed["stage"] == stage]
         mean = math.exp(np.log(own["ratio"]).mean())
         often = [(own["verdict"] == kind).sum() for kind in COUNTED]
         whole = ", ".join(_each(own["stage_verdict"]))
@@ -154,11 +154,13 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     short = len(frame) <= FEW
     most = frame["verdict"].map({verdict.SAME: 0} if short else MOST).astype(float).fillna(math.inf)
     left_out = frame.groupby("verdict").cumcount() >= most
-    said = [
+    numbers = [
         f"{count} more {kind}" if MOST[kind] else f"{count} {kind}"
         for kind, count in Counter(frame["verdict"][left_out]).items()
     ]
-    return frame[~left_out], [f"Not listed: {', '.join(said)}; `--all` lists all."] if said else []
+    return frame[~left_out], [
+        f"Not listed: {', '.join(numbers)}; `--all` lists all."
+    ] if numbers else []
 
 
 def table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -190,8 +192,8 @@ def ratio_text(row: dict[str, Any]) -> str:
     """Return a ratio and its interval as text: `1.20 [1.15, 1.25]`; "" where there is none."""
     if math.isnan(row["ratio"]):
         return ""
-    known = row["low"] < row["high"]  # what was counted has no interval
-    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if known else ""
+    is_range = row["low"] < row["high"]  # what was counted has no interval
+    interval = f" [{row['low']:.3g}, {row['high']:.3g}]" if is_range else ""
     return f"{row['ratio']:.3g}{interval}"
 
 
@@ -232,16 +234,16 @@ def summary_text(frame: pd.DataFrame) -> str:
     parts += [rows] if rows else []
     if again:
         parts.append(f"{again} case{' works' if again == 1 else 's work'} again")
-    known = (frame["fingerprint_a"] != "") & (frame["fingerprint_b"] != "")
-    other = n_cases(frame, known & (frame["fingerprint_a"] != frame["fingerprint_b"]))
+    both = (frame["fingerprint_a"] != "") & (frame["fingerprint_b"] != "")
+    other = n_cases(frame, both & (frame["fingerprint_a"] != frame["fingerprint_b"]))
     parts += [f"another program in {other} case{'' if other == 1 else 's'}"] if other else []
     return "; ".join(parts) or "nothing to compare"
 
 
 def footer(comparison: Comparison) -> list[str]:
     """Return how often verdicts are wrong on each machine; `harness aa` takes no arms in turns."""
-    known = () if comparison.in_turns else sorted(comparison.rates.items())
-    return [rates_text(rates, setting) for setting, rates in known]
+    settings = () if comparison.in_turns else sorted(comparison.rates.items())
+    return [rates_text(rates, setting) for setting, rates in settings]
 
 
 def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
@@ -250,7 +252,7 @@ def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
         effort = "" if setting.effort == "default" else f" --effort {setting.effort}"
         return f"Error rates ({setting}): unknown; `harness aa --power{effort}` measures them."
     flagged, families = rates.flagged, total(rates.families.values())
-    said = (
+    text = (
         f"Error rates ({setting}): identical arms were called different in {flagged.count} of "
         f"{flagged.of} rows (95 %: {flagged.low * 100:.2g} to {flagged.high * 100:.2g} %), in "
         f"{families.count} of {families.of} families."
@@ -260,7 +262,7 @@ def rates_text(rates: ErrorRates | None, setting: Setting) -> str:
         for one in rates.power
         if one.effort == rates.effort and one.found.of
     ]
-    return f"{said} Slow-downs put in were found: {', '.join(power)}." if power else said
+    return f"{text} Slow-downs put in were found: {', '.join(power)}." if power else text
 
 
 def document(comparison: Comparison) -> dict[str, Any]:

@@ -49,8 +49,8 @@ def to_markdown(comparison: Comparison, every: bool = False, inside: Sequence[st
     overview = summary.overview(frame)
     if len(overview):
         above.append("\n".join(_lines(overview)))
-    said = (*summary.legend(comparison), *summary.footer(comparison))
-    below = [f"<sub>{escaped(line)}</sub>" for line in said]
+    notes = (*summary.legend(comparison), *summary.footer(comparison))
+    below = [f"<sub>{escaped(line)}</sub>" for line in notes]
     room = None if every else MOST_CHARACTERS - sum(map(len, (*above, *below)))
     tables = []
     for kind in verdict.KINDS:

@@ -44,10 +44,10 @@ _MEANINGS = {
 _PROGRAM = {True: "program equal", False: "program changed"}
 
 
-def table(found: pd.DataFrame) -> pd.DataFrame:
+def table(changes: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per change point of :func:`harness.history`."""
     rows = []
-    for row, case in zip(rows_of(found), titles(found, COLUMNS), strict=True):
+    for row, case in zip(rows_of(changes), titles(changes, COLUMNS), strict=True):
         before, after = row["commit_before"][:8] or "–", row["commit_after"][:8] or "–"
         same = row["commit_before"] == row["commit_after"]
         program = _PROGRAM.get(row["same_program"], "")
@@ -79,10 +79,10 @@ def _evidence(row: Mapping[str, Any]) -> str:
     return f"proven by counts: {calls}" if row["evidence"] else f"though {calls}"
 
 
-def legend(found: pd.DataFrame) -> list[str]:
+def legend(changes: pd.DataFrame) -> list[str]:
     """Return lines that say what the words of the table mean."""
-    said = {*found["change"], *found["state"]}
-    return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in said)]
+    used = {*changes["change"], *changes["state"]}
+    return [*LEGEND, *(text for word, text in _MEANINGS.items() if word in used)]
 
 
 def seen_once(points: pd.DataFrame, changes: pd.DataFrame, night: str) -> pd.DataFrame:
@@ -97,7 +97,7 @@ def seen_once(points: pd.DataFrame, changes: pd.DataFrame, night: str) -> pd.Dat
     measured = measured[measured["piece"] == newest].sort_values(["series", "position"])
     two = measured[measured.groupby("series")["value"].transform("size") == 2]
     ends = zip(rows_of(two[::2]), rows_of(two[1::2]), titles(two[1::2], SERIES), strict=True)
-    found = []
+    moved = []
     for before, after, case in ends:
         if natural(when_of(after)) < natural(night):
             continue
@@ -109,8 +109,8 @@ def seen_once(points: pd.DataFrame, changes: pd.DataFrame, night: str) -> pd.Dat
             ratio = after["value"] / before["value"] if low > 0 else math.nan
             when = " → ".join(dict.fromkeys([when_of(before), when_of(after)]))
             row = case, after["stage"], levels, ratio_text(ratio), when
-            found.append((times, *row))
-    rows = [row for _, *row in sorted(found, reverse=True)]
+            moved.append((times, *row))
+    rows = [row for _, *row in sorted(moved, reverse=True)]
     return pd.DataFrame(rows, columns=["case", "stage", "before → after", "ratio", "when"])
 
 
@@ -150,12 +150,12 @@ def check_since(points: pd.DataFrame, night: str) -> None:
         )
 
 
-def since(found: pd.DataFrame, night: str) -> pd.DataFrame:
+def since(changes: pd.DataFrame, night: str) -> pd.DataFrame:
     """Return the change points first seen in `night` or later; all of them for ""."""
     if not night:
-        return found
-    times = [natural(when_of(row)) >= natural(night) for row in rows_of(found)]
-    return found[pd.Series(times, index=found.index, dtype=bool)]
+        return changes
+    times = [natural(when_of(row)) >= natural(night) for row in rows_of(changes)]
+    return changes[pd.Series(times, index=changes.index, dtype=bool)]
 
 
 def when_of(row: Any) -> str:

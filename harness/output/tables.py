@@ -113,10 +113,10 @@ def longest_text(frame: pd.DataFrame) -> str:
     stage = max(stages, key=stages.count)
     among = f" in {stages.count(stage)} of {len(stages)} cases, most" if others else ""
     own = next(row for row in (most, *others) if row["stage"] == stage)
-    said = f"{stage} takes longest{among} in {_where(own)}."
+    text = f"{stage} takes longest{among} in {_where(own)}."
     if most["stage"] != stage:
-        said += f" The longest of all is {most['stage']} of {_where(most)}."
-    return said + more
+        text += f" The longest of all is {most['stage']} of {_where(most)}."
+    return text + more
 
 
 def _where(row: Mapping[str, Any]) -> str:
@@ -127,8 +127,8 @@ def _where(row: Mapping[str, Any]) -> str:
 def typical(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the median of calls as `value`, `low` and `high`, where it is known."""
     shown = {"value": "p50", "low": "p50_low", "high": "p50_high"}
-    known = frame["p50"].notna()
-    texts = {name: frame[name].where(~known, frame[other]) for name, other in shown.items()}
+    has_median = frame["p50"].notna()
+    texts = {name: frame[name].where(~has_median, frame[other]) for name, other in shown.items()}
     return frame.assign(**texts)
 
 
@@ -179,11 +179,11 @@ def _labelled(frame: pd.DataFrame, apart: list[str]) -> pd.DataFrame:
     shown = shown.assign(axes=pd.Series(case_texts(shown), shown.index, dtype="str"))
     counts = shown.groupby(["workload", "axes"])[apart].nunique().max()
     for column in [name for name in apart if counts[name] > 1]:
-        said = shown[column].str[:8] if column == "commit" else shown[column]
-        said = f", {column}=" + said.where(said != "", "none")
+        label = shown[column].str[:8] if column == "commit" else shown[column]
+        label = f", {column}=" + label.where(label != "", "none")
         if column == "scenario":
-            said = said.where(shown[column] != "off", "")
-        shown["axes"] = (shown["axes"] + said).str.removeprefix(", ")
+            label = label.where(shown[column] != "off", "")
+        shown["axes"] = (shown["axes"] + label).str.removeprefix(", ")
     return shown
 
 
@@ -225,10 +225,10 @@ def count_text(value: float, fact: str) -> str:
 
 def process_text(frame: pd.DataFrame) -> str:
     """Return in one line what a process paid once, or "" if that is not known."""
-    known = frame[(frame["workload"] == "process") & (frame["status"] == "ok")]
+    own = frame[(frame["workload"] == "process") & (frame["status"] == "ok")]
     parts = []
     for stage in PROCESS_STAGES:
-        rows = known[known["stage"] == stage]
+        rows = own[own["stage"] == stage]
         if not rows.empty:
             row = rows.sort_values("n_processes").iloc[-1]
             text = cell_text("ok", row["value"], row["low"], row["high"])
@@ -267,8 +267,8 @@ def reason_texts(frame: pd.DataFrame) -> list[str]:
         name = f"{first} {cases[0]}".rstrip() if len(cases) == 1 and not others else first
         more = f" and {len(others)} more" if others else ""
         where = f", {', '.join(stages)}" if len(stages) <= FEW_STAGES else ""
-        said = reason if status == "ok" else f"{status}: {reason}"
-        lines.append(f"{name}{more}{where}: {said}")
+        text = reason if status == "ok" else f"{status}: {reason}"
+        lines.append(f"{name}{more}{where}: {text}")
     if (left := len(parts) - _MOST) > 0:
         lines.append(f"... and {left} more reasons: see the column `reason`")
     return lines

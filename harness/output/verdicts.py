@@ -248,8 +248,8 @@ def _status(status: str, text: str) -> str:
 
 
 def _both_bad(arms: str, texts: Sequence[str]) -> str:
-    said = (_status(*one) for one in zip(texts[::2], texts[1::2], strict=True))
-    return f"{arms.replace(' ', ' and ')} {' / '.join(dict.fromkeys(said))}"
+    statuses = (_status(*one) for one in zip(texts[::2], texts[1::2], strict=True))
+    return f"{arms.replace(' ', ' and ')} {' / '.join(dict.fromkeys(statuses))}"
 
 
 # --- a stage as a whole --------------------------------------------------------------------------
@@ -393,8 +393,8 @@ def _moved_text(frame: pd.DataFrame, moved: pd.DataFrame) -> str:
 
 def _worst(rows: pd.DataFrame) -> dict[str, Any]:
     """Return the row of the largest change, with its label as `at`."""
-    found = rows_of(rows.assign(at=rows.index, case_text=cases(rows)))
-    return max(found, key=lambda row: abs(math.log(row["ratio"])) if row["ratio"] > 0 else 0.0)
+    candidates = rows_of(rows.assign(at=rows.index, case_text=cases(rows)))
+    return max(candidates, key=lambda row: abs(math.log(row["ratio"])) if row["ratio"] > 0 else 0.0)
 
 
 def _change_of(frame: pd.DataFrame, row: Mapping[str, Any]) -> str:

@@ -209,9 +209,9 @@ def rates_of(pairs: Pairs, results: Path | None) -> Rates:
         for machine in sorted(rows["machine"].unique()):
             settings[setting_of(rows[rows["machine"] == machine], machine)] = None
     stored_of = dict.fromkeys((one.machine, one.effort) for one in settings)
-    known = [rates for one in stored_of if results for rates in stored(results, *one)]
+    measured = [rates for one in stored_of if results for rates in stored(results, *one)]
     of = {
-        setting: next((r for r in known if (r.machine, r.effort, r.env) == setting), None)
+        setting: next((r for r in measured if (r.machine, r.effort, r.env) == setting), None)
         for setting in settings
     }
-    return Rates(of, known)
+    return Rates(of, measured)

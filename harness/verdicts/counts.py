@@ -107,8 +107,8 @@ def _counted(stage: str) -> str:
 
 
 def _lacking(a: Row, b: Row, counted: str) -> list[str]:
-    known = (("A", a.get(counted)), ("B", b.get(counted)))
-    return [arm for arm, calls in known if calls is None or calls != calls]  # NaN
+    sides = (("A", a.get(counted)), ("B", b.get(counted)))
+    return [arm for arm, calls in sides if calls is None or calls != calls]  # NaN
 
 
 def _minor(python: str) -> str:

@@ -217,19 +217,19 @@ def scatter_of(rates: Iterable[ErrorRates]) -> Scatter:
                 if 0 < ratio < math.inf:
                     cases[one.machine, *case].append(abs(math.log(ratio)))
                     stage[run, number].append(abs(math.log(ratio)))
-    found: dict[tuple[object, ...], float] = {}
+    scatter: dict[tuple[object, ...], float] = {}
     usual: dict[tuple[object, ...], float] = {}
     for name, by_pair in pairs.items():
         whole = [own for own in by_pair.values() if len(own) >= LEAST_CASES]
         if whole:
-            found[name] = statistics.median_low(float(np.quantile(s, QUANTILE)) for s in whole)
+            scatter[name] = statistics.median_low(float(np.quantile(s, QUANTILE)) for s in whole)
             usual[name] = statistics.median_low(statistics.median(s) for s in whole)
     for case, own in cases.items():
         name = case[0], case[1 + CASE.index("stage")]
-        if name in found:
+        if name in scatter:
             relative = max(statistics.median_low(own), _LEAST) / max(usual[name], _LEAST)
-            found[case] = found[name] * relative ** (len(own) / (len(own) + PRIOR))
-    return {name: math.expm1(logarithm) for name, logarithm in found.items()}
+            scatter[case] = scatter[name] * relative ** (len(own) / (len(own) + PRIOR))
+    return {name: math.expm1(logarithm) for name, logarithm in scatter.items()}
 
 
 def use_those_of(project: Path) -> None:
@@ -240,8 +240,8 @@ def use_those_of(project: Path) -> None:
     for stage, share in table.items():
         if stage not in registry.STAGES:
             like = nearest(stage, list(registry.STAGES))
-            known = ", ".join(registry.STAGES)
-            raise UsageError(f"{here} has {stage!r}, which is no stage.{like} There are: {known}.")
+            names = ", ".join(registry.STAGES)
+            raise UsageError(f"{here} has {stage!r}, which is no stage.{like} There are: {names}.")
         if type(share) not in (int, float) or not 0 < share <= 1:
             raise UsageError(
                 f"{here}: {stage} is {share!r}; expected the smallest change that counts, as a "

@@ -123,19 +123,19 @@ class Family:
         both = self._of_open()
         means = [np.nanmean(side - _levels(*both), axis=0) for side in both]
         one, other = (np.stack(side) for side in zip((a, b), means, strict=True))
-        found = statistics.estimates(one, other, self.paired, self.share)
-        least = int(np.argmin(np.abs(np.log(found.ratio))))
+        estimated = statistics.estimates(one, other, self.paired, self.share)
+        least = int(np.argmin(np.abs(np.log(estimated.ratio))))
         # What arms that were measured one after the other share with nothing in the process, such
         # as the memory of a busy machine, moves all rows alike.
         effect = float(np.median(self.effects[self.open])) * (1 if self.in_turns else 2)
-        ratio, half = float(found.ratio[least]), n_open // 2
+        ratio, half = float(estimated.ratio[least]), n_open // 2
         if 2 * half == n_open and max(ratio, 1 / ratio) >= 1 + effect:
             # Half of the cases are not most of them.
             cases = np.sort(np.nanmean(both[1], axis=1) - np.nanmean(both[0], axis=1))
             low, high = np.exp(cases[half - 1 : half + 1]).tolist()
             near = max(1.0, low) if ratio > 1 else min(1.0, high)
             ratio = near if max(near, 1 / near) < 1 + effect else ratio
-        return Whole(ratio, float(found.p[least]), n_open, effect)
+        return Whole(ratio, float(estimated.p[least]), n_open, effect)
 
     def slow_processes(self) -> tuple[Bools, Bools]:
         """Return which processes of both arms are slower than the others in most cases."""
@@ -154,9 +154,9 @@ class Family:
 
     def calls(self) -> tuple[Floats, Floats]:
         """Return what 90 % of the calls of each process do not exceed, as logarithms; NaN: none."""
-        found = [[row.get("p90_samples") or () for row in pair] for pair in self.pairs]
-        known = [pair if all(map(clocks.are_times, pair)) else ((), ()) for pair in found]
-        one, other = (_padded([pair[side] for pair in known]) for side in (0, 1))
+        samples = [[row.get("p90_samples") or () for row in pair] for pair in self.pairs]
+        times = [pair if all(map(clocks.are_times, pair)) else ((), ()) for pair in samples]
+        one, other = (_padded([pair[side] for pair in times]) for side in (0, 1))
         return one, other
 
     def wall(self) -> tuple[Floats, Floats]:
@@ -187,8 +187,8 @@ class Family:
 
     def waiting(self) -> tuple[Floats, Floats]:
         """Return the wall time beyond CPU time of each side's processes, seconds; NaN: none."""
-        found = [[row.get("waiting_samples") or () for row in pair] for pair in self.pairs]
-        one, other = (_table([pair[side] for pair in found]) for side in (0, 1))
+        samples = [[row.get("waiting_samples") or () for row in pair] for pair in self.pairs]
+        one, other = (_table([pair[side] for pair in samples]) for side in (0, 1))
         return one, other
 
 
@@ -217,14 +217,14 @@ def more_slow_processes(
     Processes are disturbed by chance as well: how often, the other arm shows, in all families.
     Three at least, more than in the other arm, and fewer than all that would be the whole stage.
     """
-    other = [found[1 - side] for found in slow.values()]
+    other = [slow_ones[1 - side] for slow_ones in slow.values()]
     elsewhere, of_elsewhere = sum(int(one.sum()) for one in other), sum(map(len, other))
-    found = {}
+    slow_ones = {}
     for number, sides in slow.items():
         count, of = int(sides[side].sum()), len(sides[side])
         if LEAST_SLOW <= count < of and count > int(sides[1 - side].sum()):
-            found[number] = count, statistics.p_of_share(count, of, elsewhere, of_elsewhere)
-    return found
+            slow_ones[number] = count, statistics.p_of_share(count, of, elsewhere, of_elsewhere)
+    return slow_ones
 
 
 def every(families: Sequence[Family]) -> list[tuple[int, tuple[Row, Row]]]:

@@ -61,21 +61,21 @@ def changes(comparison: Comparison, records: Sequence[Iterable[Record]]) -> list
         return []
     pairs = [comparison.pairs.pairs[number] for number in frame.index]
     titles = zip((row["workload"] for row in rows_of(frame)), cases(frame), strict=True)
-    known = [
+    measured = [
         records_behind([pair[side] for pair in pairs], of_arm, comparison.pairs.axes)
         for side, of_arm in enumerate(records)
     ]
-    return [*filter(None, itertools.starmap(_change, zip(titles, *known, strict=True)))]
+    return [*filter(None, itertools.starmap(_change, zip(titles, *measured, strict=True)))]
 
 
 def of_steps(
-    found: pd.DataFrame, points: pd.DataFrame, records: Iterable[Record]
+    steps: pd.DataFrame, points: pd.DataFrame, records: Iterable[Record]
 ) -> dict[Any, CompileChange]:
     """Return what changed inside of the compile, by change point's label, where it is known.
 
     `records` of the tree are read only where a compile changed.
     """
-    compiled = found[(found["stage"] == "compile") & found["change"].isin((*MOVED, PROGRAM))]
+    compiled = steps[(steps["stage"] == "compile") & steps["change"].isin((*MOVED, PROGRAM))]
     if compiled.empty:
         return {}
     axes = [name for name in points.columns if name not in SERIES]
@@ -88,15 +88,17 @@ def of_steps(
         at = (earlier["night"] == row["night_before"]) & (earlier["commit"] == row["commit_before"])
         after = own[own["position"] == row["position"]]
         ends += [rows_of(earlier[at])[-1], rows_of(after)[0]]
-    known = records_behind(ends, records, axes)
-    changed = (_change(("", ""), *pair) for pair in zip(known[::2], known[1::2], strict=True))
+    records_of = records_behind(ends, records, axes)
+    changed = (
+        _change(("", ""), *pair) for pair in zip(records_of[::2], records_of[1::2], strict=True)
+    )
     return {at: one for at, one in zip(compiled.index, changed, strict=True) if one}
 
 
 def _times(records: Iterable[Record]) -> CompileTimes | None:
     """Return the inside of a case's compile, of its last process that has it."""
-    known = [one for one in records if one.compile_times and one.compile_times.threads_s]
-    last = max(known, key=lambda one: one.started_at_ms, default=None)
+    measured = [one for one in records if one.compile_times and one.compile_times.threads_s]
+    last = max(measured, key=lambda one: one.started_at_ms, default=None)
     return last.compile_times if last else None
 
 
@@ -112,7 +114,7 @@ def _change(
         for times in (a, b)
     )  # the name of a whole group is ""
     changed = {key: after.get(key, 0.0) - before.get(key, 0.0) for key in {**before, **after}}
-    found = []
+    groups = []
     for (group, part, name), change in changed.items():
         if name:
             continue
@@ -124,6 +126,6 @@ def _change(
         most = max(shares, key=shares.__getitem__, default="")
         a_s, b_s = (one.get((group, part, ""), 0.0) for one in (before, after))
         named = most if most and shares[most] >= NAMED else ""
-        found.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
-    found.sort(key=lambda one: -abs(one.share))
-    return CompileChange(*title, a.threads_s, b.threads_s, found)
+        groups.append(GroupChange(group, part, a_s, b_s, change / a.threads_s, named))
+    groups.sort(key=lambda one: -abs(one.share))
+    return CompileChange(*title, a.threads_s, b.threads_s, groups)

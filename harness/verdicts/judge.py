@@ -72,7 +72,7 @@ def judge(pairs: Pairs, scatter: Scatter, terms: Terms | None = None) -> list[Ju
     this machine's own A/A says.
     """
     terms = terms or Terms()
-    found: list[Judged] = []
+    decided_on: list[Judged] = []
     members: dict[tuple[Any, ...], list[int]] = {}
     for number, (a, b) in enumerate(pairs.pairs):
         in_turns = terms.in_turns or took_turns((a, b))
@@ -83,7 +83,7 @@ def judge(pairs: Pairs, scatter: Scatter, terms: Terms | None = None) -> list[Ju
             members.setdefault(key, []).append(number)
         n_a, n_b = (one["n_processes"] if one else 0 for one in (a, b))
         row = replace(decided or Verdict(UNSURE), in_turns=in_turns, n_a=n_a, n_b=n_b)
-        found.append(Judged(row, NO_STAGE))
+        decided_on.append(Judged(row, NO_STAGE))
     families = []
     for (in_turns, *_), numbers in members.items():
         rows = [(a, b) for a, b in map(pairs.pairs.__getitem__, numbers) if a and b]
@@ -93,8 +93,8 @@ def judge(pairs: Pairs, scatter: Scatter, terms: Terms | None = None) -> list[Ju
         families.append(Family(rows, numbers, effects, bool(in_turns), same, part))
     for family, whole in zip(families, _wholes(families), strict=True):
         for number, row in zip(family.numbers, _rows(family, whole), strict=True):
-            found[number] = Judged(row, whole)
-    return _of_the_machine(families, found)
+            decided_on[number] = Judged(row, whole)
+    return _of_the_machine(families, decided_on)
 
 
 def _wholes(families: Sequence[Family]) -> list[Verdict]:
@@ -185,11 +185,11 @@ def _numbers(
 
     Rows that are not `tested` have no part in correcting the p of the others.
     """
-    found = statistics.estimates(*sides, family.paired, family.share)
-    counts = statistics.counting(found.ratio, effects)
-    adjusted = statistics.adjust(np.where(tested, found.p, np.nan), counts)
+    estimated = statistics.estimates(*sides, family.paired, family.share)
+    counts = statistics.counting(estimated.ratio, effects)
+    adjusted = statistics.adjust(np.where(tested, estimated.p, np.nan), counts)
     rows = int(np.count_nonzero(~np.isnan(adjusted)))
-    low, high = found.interval(np.where(counts, adjusted, np.nan))
+    low, high = estimated.interval(np.where(counts, adjusted, np.nan))
     n_a, n_b = (np.count_nonzero(~np.isnan(side), axis=1) for side in sides)
     numbers = []
     for at in range(len(family.pairs)):
@@ -201,10 +201,10 @@ def _numbers(
                 clock=clocks[at],
                 a=a,
                 b=b,
-                ratio=float(found.ratio[at]),
+                ratio=float(estimated.ratio[at]),
                 low=float(low[at]),
                 high=float(high[at]),
-                p=float(found.p[at]),
+                p=float(estimated.p[at]),
                 p_adjusted=float(adjusted[at]),
                 rows=rows,
                 effect=float(effects[at]),
@@ -218,11 +218,11 @@ def _numbers(
 
 
 def _mean(logarithms: Floats) -> float:
-    known = logarithms[~np.isnan(logarithms)]
-    return math.exp(known.mean()) if len(known) else math.nan
+    values = logarithms[~np.isnan(logarithms)]
+    return math.exp(values.mean()) if len(values) else math.nan
 
 
-def _of_the_machine(families: Sequence[Family], found: list[Judged]) -> list[Judged]:
+def _of_the_machine(families: Sequence[Family], judged: list[Judged]) -> list[Judged]:
     """Return verdicts in which the machine is not taken for a change.
 
     Where all that the clock changed changed one way, and nothing that determines any of it differs,
@@ -233,20 +233,20 @@ def _of_the_machine(families: Sequence[Family], found: list[Judged]) -> list[Jud
     moved = {
         number: pair
         for number, pair in rows
-        if found[number].row.kind in MOVED and found[number].row.evidence in by_clock
+        if judged[number].row.kind in MOVED and judged[number].row.evidence in by_clock
     }
-    wholes = {found[number].stage.kind for number, _ in rows} & {*MOVED}
-    ways = {found[number].row.kind for number in moved} | wholes
+    wholes = {judged[number].stage.kind for number, _ in rows} & {*MOVED}
+    ways = {judged[number].row.kind for number in moved} | wholes
     pairs = [pair for number, pair in rows if number in moved or wholes]
     if len(ways) != 1 or not all(itertools.starmap(rules.nothing_differs, pairs)):
-        return found
-    stages = {id(one): one for number, _ in rows if (one := found[number].stage).kind in MOVED}
+        return judged
+    stages = {id(one): one for number, _ in rows if (one := judged[number].stage).kind in MOVED}
     excused = {number: _excused(one) for number, one in stages.items()}
     for number, _ in rows:
-        row, stage = found[number]
+        row, stage = judged[number]
         row = _excused(row) if number in moved else row
-        found[number] = Judged(row, excused.get(id(stage), stage))
-    return found
+        judged[number] = Judged(row, excused.get(id(stage), stage))
+    return judged
 
 
 def _excused(one: Verdict) -> Verdict:

@@ -45,7 +45,7 @@ ESTIMATE = "estimate"
 
 def with_sizes(pairs: Pairs) -> Pairs:
     """Return pairs with one more for each size of a case that changed by what counts."""
-    found: dict[Any, Pair] = {}
+    changed: dict[Any, Pair] = {}
     for a, b in pairs.pairs:
         if a is None or b is None or (a["status"], b["status"]) != ("ok", "ok"):
             continue
@@ -58,15 +58,15 @@ def with_sizes(pairs: Pairs) -> Pairs:
             about = {"stage": stage, "unit": "bytes"}
             one, other = {**a, **about, "value": before}, {**b, **about, "value": after}
             if by_value(one, other).kind != SAME:
-                found.setdefault((stage, a["machine"], *case), (one, other))
-    return pairs._replace(pairs=[*pairs.pairs, *found.values()])
+                changed.setdefault((stage, a["machine"], *case), (one, other))
+    return pairs._replace(pairs=[*pairs.pairs, *changed.values()])
 
 
 def judged(a: Row | None, b: Row | None) -> Verdict | None:
     """Return the verdict on a pair of :func:`with_sizes`; None on any other."""
     if a is None or b is None or a["stage"] not in SIZES or a["unit"] != "bytes":
         return None
-    found = by_value(a, b)
+    decided = by_value(a, b)
     if a["target"] == "cpu" and not SIZES[a["stage"]].on_cpu:
-        return replace(found, kind=UNSURE, cause=ESTIMATE)
-    return replace(found, cause=verdict.PROGRAM)
+        return replace(decided, kind=UNSURE, cause=ESTIMATE)
+    return replace(decided, cause=verdict.PROGRAM)

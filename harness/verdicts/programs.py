@@ -55,8 +55,8 @@ def by_case(pairs: Pairs) -> pd.DataFrame:
     rows = []
     for own in cases.values():
         row = either(own[0])
-        known = {name: row.get(axis) for name, axis in axes.items()}
-        rows.append({name: row[name] for name in _NAMES} | _about(own) | known)
+        own_axes = {name: row.get(axis) for name, axis in axes.items()}
+        rows.append({name: row[name] for name in _NAMES} | _about(own) | own_axes)
     frame = pd.DataFrame(rows, columns=[*COLUMNS, *axes], dtype=object)
     return frame.astype({name: float if "_calls_" in name else "str" for name in COLUMNS})
 
@@ -68,14 +68,14 @@ def _about(pairs: Sequence[Pair]) -> dict[str, Any]:
         for a, b in pairs
         if a and b and rules.program_of(a, b) == "differs"
     )
-    found: dict[str, Any] = {"program": next(other, "")}
+    about: dict[str, Any] = {"program": next(other, "")}
     for fact in _CALLS:
         for number, side in enumerate("ab"):
             values = (row.get(fact) for row in (pair[number] for pair in pairs) if row)
-            known = (one for one in values if one is not None and one == one)
-            found[f"{fact}_{side}"] = next(known, None)
+            counted = (one for one in values if one is not None and one == one)
+            about[f"{fact}_{side}"] = next(counted, None)
     kind, proofs, problem = _verdict(pairs)
-    return found | {
+    return about | {
         "verdict": kind,
         "proven": ", ".join(one.stage for one in proofs),
         "problem": problem[0] if problem else "",

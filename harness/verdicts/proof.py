@@ -48,10 +48,10 @@ def share_runtime(a: Row, b: Row) -> bool:
 @lru_cache(maxsize=1024)
 def _compiling(text: str | None) -> tuple[Any, ...]:
     """Return the parts of an environment that decide how programs are compiled."""
-    said = sections(text)
-    flags = said.get("flags", {})
+    about = sections(text)
+    flags = about.get("flags", {})
     kept = {name: flags[name] for name in flags if not name.startswith(_CACHE_FLAGS)}
-    return kept, said.get("plugins"), said[""].get("x64")
+    return kept, about.get("plugins"), about[""].get("x64")
 
 
 def _same_module(a: Row, b: Row) -> bool:

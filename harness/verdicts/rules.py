@@ -81,10 +81,10 @@ def _unlike(a: Row, b: Row, machines: bool) -> tuple[str, ...]:
     if all(p == p and p for p in protocols) and protocols[0] != protocols[1]:
         return "protocol", protocols[0], a["effort"], protocols[1], b["effort"]
     methods = {arm: row.get("method") or 1 for arm, row in arms}
-    known = {arm: number for arm, number in methods.items() if number == number}
-    if len(set(known.values())) > 1:
-        older = min(known, key=lambda arm: known[arm])
-        return "method", a["stage"], older, *(f"{known[arm]:g}" for arm in "AB")
+    numbers = {arm: number for arm, number in methods.items() if number == number}
+    if len(set(numbers.values())) > 1:
+        older = min(numbers, key=lambda arm: numbers[arm])
+        return "method", a["stage"], older, *(f"{numbers[arm]:g}" for arm in "AB")
     if a["unit"] != b["unit"]:
         return "unit", a["unit"], b["unit"]
     if b["unit"] != SECONDS:
@@ -122,22 +122,22 @@ def kind_of(ratio: float, low: float, high: float, effect: float) -> str:
     return SAME if not counts and low >= 1 / excluded and high <= excluded else UNSURE
 
 
-def by_clock(found: Verdict, a: Row, b: Row, equal: Equal, met: Met) -> Verdict:
+def by_clock(numbers: Verdict, a: Row, b: Row, equal: Equal, met: Met) -> Verdict:
     """Return the verdict on a pair of rows by the clock of its stage, by proof and by counts.
 
-    `found` has the numbers; `equal` is what proves that nothing differs, and `met` the loads of
+    `numbers` has the numbers; `equal` is what proves that nothing differs, and `met` the loads of
     both sides where they are unlike.
     """
     if equal is not Equal.NOTHING:
-        return _proven(found, equal)
+        return _proven(numbers, equal)
     if met is not None:
-        decided = replace(found, kind=UNSURE, cause=verdict.LOAD, needs=verdict.NEEDS_TURNS)
-    elif min(found.n_a, found.n_b) < LEAST_PROCESSES:
-        decided = replace(found, kind=UNSURE, needs=verdict.NEEDS_PROCESSES)
+        decided = replace(numbers, kind=UNSURE, cause=verdict.LOAD, needs=verdict.NEEDS_TURNS)
+    elif min(numbers.n_a, numbers.n_b) < LEAST_PROCESSES:
+        decided = replace(numbers, kind=UNSURE, needs=verdict.NEEDS_PROCESSES)
     else:
-        kind = kind_of(found.ratio, found.low, found.high, found.effect)
+        kind = kind_of(numbers.ratio, numbers.low, numbers.high, numbers.effect)
         needs = verdict.NEEDS_PROCESSES if kind == UNSURE else ""
-        decided = replace(found, kind=kind, needs=needs)
+        decided = replace(numbers, kind=kind, needs=needs)
     return _with_counts(decided, counts.proof(a, b))
 
 
@@ -154,16 +154,16 @@ def with_cause(decided: Verdict, a: Row, b: Row) -> Verdict:
     return decided
 
 
-def _proven(found: Verdict, equal: Equal) -> Verdict:
+def _proven(numbers: Verdict, equal: Equal) -> Verdict:
     """Return `same`, and by how much the machine differed where the clock did."""
-    moved = max(found.ratio, 1 / found.ratio) >= 1 + found.effect
+    moved = max(numbers.ratio, 1 / numbers.ratio) >= 1 + numbers.effect
     return replace(
-        found,
+        numbers,
         kind=SAME,
         evidence=verdict.PROOF,
         problem=equal.value,
         cause=verdict.MACHINE if moved else "",
-        machine=found.ratio,
+        machine=numbers.ratio,
         ratio=1.0,
         low=1.0,
         high=1.0,
@@ -246,21 +246,23 @@ def with_calls(decided: Verdict, calls: Verdict) -> Verdict:
 # --- all rows of a stage -------------------------------------------------------------------------
 
 
-def whole_kind(found: Verdict, met: Met) -> Verdict:
+def whole_kind(numbers: Verdict, met: Met) -> Verdict:
     """Return the verdict on all rows of a stage together.
 
-    `found` has the numbers, p corrected for the stages; `met` are the loads of both sides where
+    `numbers` has the numbers, p corrected for the stages; `met` are the loads of both sides where
     they are unlike.
     """
-    enough = max(found.ratio, 1 / found.ratio) >= 1 + found.effect
+    enough = max(numbers.ratio, 1 / numbers.ratio) >= 1 + numbers.effect
     if enough and met is not None:
-        return replace(found, kind=UNSURE, cause=verdict.LOAD, needs=verdict.NEEDS_TURNS, loads=met)
+        return replace(
+            numbers, kind=UNSURE, cause=verdict.LOAD, needs=verdict.NEEDS_TURNS, loads=met
+        )
     if not enough:
-        return replace(found, kind=SAME)
-    if not found.p_adjusted <= ALPHA:
-        return replace(found, kind=UNSURE, needs=verdict.NEEDS_PROCESSES)
-    kind = SLOWER if found.ratio > 1 else FASTER
-    return replace(found, kind=kind, cause=verdict.ENVIRONMENT)
+        return replace(numbers, kind=SAME)
+    if not numbers.p_adjusted <= ALPHA:
+        return replace(numbers, kind=UNSURE, needs=verdict.NEEDS_PROCESSES)
+    kind = SLOWER if numbers.ratio > 1 else FASTER
+    return replace(numbers, kind=kind, cause=verdict.ENVIRONMENT)
 
 
 def nothing_differs(a: Row, b: Row) -> bool:

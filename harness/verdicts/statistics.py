@@ -48,8 +48,8 @@ class Estimates(NamedTuple):
         """
         part = np.ones_like(self.p)
         if adjusted is not None:
-            known = np.nan_to_num(adjusted) > 0
-            part[known] = self.p[known] / adjusted[known]
+            positive = np.nan_to_num(adjusted) > 0
+            part[positive] = self.p[positive] / adjusted[positive]
         # Of values without any spread the interval is the ratio itself.
         half = -special.stdtrit(self.freedom, (1 - CONFIDENCE) * self.share * part / 2) * self.error
         middle = np.log(self.ratio)
@@ -141,11 +141,11 @@ def _p(difference: Floats, error: Floats, freedom: Floats, enough: Bools) -> Flo
 
 
 def _moderated(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
-    known = np.nan_to_num(variance) > 0
-    if np.count_nonzero(known) < _LEAST_ROWS:
+    positive = np.nan_to_num(variance) > 0
+    if np.count_nonzero(positive) < _LEAST_ROWS:
         return variance, freedom
-    half = freedom[known] / 2
-    logs = np.log(variance[known]) - special.digamma(half) + np.log(half)
+    half = freedom[positive] / 2
+    logs = np.log(variance[positive]) - special.digamma(half) + np.log(half)
     beyond = logs.var(ddof=1) - special.polygamma(1, half).mean()
     prior = 1e6  # all rows have one variance
     if beyond > 1e-5:
@@ -153,8 +153,10 @@ def _moderated(variance: Floats, freedom: Floats) -> tuple[Floats, Floats]:
 
         prior = 2 * optimize.brentq(lambda x: special.polygamma(1, x) - beyond, 1e-4, 1e6)
     usual = math.exp(logs.mean() + special.digamma(prior / 2) - math.log(prior / 2))
-    found = np.where(known, (prior * usual + freedom * variance) / (prior + freedom), variance)
-    return found, np.where(known, prior + freedom, freedom)
+    moderated = np.where(
+        positive, (prior * usual + freedom * variance) / (prior + freedom), variance
+    )
+    return moderated, np.where(positive, prior + freedom, freedom)
 
 
 def counting(ratio: Floats, effect: Floats) -> Bools:
@@ -178,11 +180,11 @@ def adjust(p: Floats, counts: Bools) -> Floats:
     counts.
     """
     adjusted = np.full(p.shape, np.nan)
-    known = ~np.isnan(p)
-    if known.any():
-        every = _step_up(p[known])
-        counting = _step_up(np.where(counts, p, 1.0)[known])
-        adjusted[known] = np.where(counts[known], counting, every)
+    tested = ~np.isnan(p)
+    if tested.any():
+        every = _step_up(p[tested])
+        counting = _step_up(np.where(counts, p, 1.0)[tested])
+        adjusted[tested] = np.where(counts[tested], counting, every)
     return adjusted
 
 

@@ -83,8 +83,8 @@ class Load(NamedTuple):
     @property
     def waiting_per_second(self) -> float:
         """How long a process waits for a core for each second that it computes, about."""
-        known = [one for one in (self.average, self.others) if one == one]
-        return max(known, default=0.0) / self.cores
+        measured = [one for one in (self.average, self.others) if one == one]
+        return max(measured, default=0.0) / self.cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,10 +147,10 @@ def rows_called_by_asv(one: JudgedArms) -> Flagged:
 def differs_for_asv(a: Sequence[float], b: Sequence[float]) -> bool:
     """Tell whether `asv compare` would mark two results as better or worse."""
     (one, of_one), (other, of_other) = (compute_stats(samples, 1) for samples in (a, b))
-    known = (of_one, list(a)), (of_other, list(b))
+    both = (of_one, list(a)), (of_other, list(b))
     return bool(
-        _is_result_better(one, other, *known, ASV_FACTOR)
-        or _is_result_better(other, one, *reversed(known), ASV_FACTOR)
+        _is_result_better(one, other, *both, ASV_FACTOR)
+        or _is_result_better(other, one, *reversed(both), ASV_FACTOR)
     )
 
 
@@ -199,8 +199,8 @@ def noise(pairs: Iterable[JudgedArms]) -> list[Noise]:
             text = {name: first[name] for name in (*CASE, "version")}
             key = (*text.values(), axes_key(axes))
             if key not in cases:
-                known = {name: value for name, value in axes.items() if axis_text(value)}
-                cases[key] = Noise(axes=known, ratios=[], **text)
+                named = {name: value for name, value in axes.items() if axis_text(value)}
+                cases[key] = Noise(axes=named, ratios=[], **text)
             cases[key].ratios.append(float(verdict["ratio"]))
     return list(cases.values())
 

@@ -96,8 +96,10 @@ def history(frame: pd.DataFrame, *, cuts: bool = False) -> pd.DataFrame:
     rows = dict(zip(changed, table.loc[list(changed)].to_dict("records"), strict=True))
     by = {at: (row["machine"], -row["rank"], row["series"]) for at, row in rows.items()}
     changes.sort(key=lambda change: by[change.after])
-    found = [_row(change, rows[change.before], rows[change.after], axes) for change in changes]
-    result = pd.DataFrame(found, columns=with_axes(COLUMNS, axes), dtype=object)
+    rows_of_changes = [
+        _row(change, rows[change.before], rows[change.after], axes) for change in changes
+    ]
+    result = pd.DataFrame(rows_of_changes, columns=with_axes(COLUMNS, axes), dtype=object)
     types: dict[str, Any] = {name: "str" for name in COLUMNS if name not in _OTHERS}
     types |= dict.fromkeys(_NUMBERS, float) | dict.fromkeys(_COUNTS, np.int64)
     result = result.astype(types)
@@ -135,12 +137,12 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
     for rows in table.groupby(["series", "piece"]).indices.values():  # in the order of time
         least = effect(stages[rows[0]])
         starts = [n for n, row in enumerate(rows.tolist()) if row in proven]
-        found = []
+        parts = []
         for start, stop in itertools.pairwise([0, *starts, len(rows)]):
             own = rows[start:stop]
             there = levels(values[own], weights[own], least)
-            found += [Level(own[one.positions], one.value, one.scatter) for one in there]
-        for number, (before, after) in enumerate(itertools.pairwise(found)):
+            parts += [Level(own[one.positions], one.value, one.scatter) for one in there]
+        for number, (before, after) in enumerate(itertools.pairwise(parts)):
             ends = int(before.positions[-1]), int(after.positions[0])
             by = next((one for row, one in proven.items() if ends[0] < row <= ends[1]), None)
             high, low = (before, after) if by and by.rose else (after, before)
@@ -162,7 +164,7 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
                 after.value,
                 len(before.positions),
                 len(after.positions),
-                CONFIRMED if is_proven else state(after, is_last=number + 2 == len(found)),
+                CONFIRMED if is_proven else state(after, is_last=number + 2 == len(parts)),
                 change,
                 evidence,
                 calls,
@@ -171,14 +173,14 @@ def _steps(table: pd.DataFrame) -> Iterator[_Change]:
 
 def _proven(table: pd.DataFrame) -> dict[int, Proof]:
     """Return what counts prove of a point and the one before it, by the row of the second."""
-    found = {}
+    proofs = {}
     for stage in STAGES.values():
         if stage.counted and stage.counted in table.columns:
             for before, after in _changed(table, stage.name, stage.counted):
                 by = proof(_row_of(table, before), _row_of(table, after))
                 if by:
-                    found[after] = by
-    return found
+                    proofs[after] = by
+    return proofs
 
 
 def _row_of(table: pd.DataFrame, row: int) -> dict[str, Any]:
@@ -188,25 +190,25 @@ def _row_of(table: pd.DataFrame, row: int) -> dict[str, Any]:
 
 def _changed(table: pd.DataFrame, stage: str, column: str) -> Iterator[tuple[int, int]]:
     """Yield the rows of neighbours in a piece of which both know a value, and not the same."""
-    known = table[(table["stage"] == stage) & table["value"].notna() & table[column].notna()]
-    known = known[known[column] != ""]
-    for _, part in known.groupby(["series", "piece"]):
+    measured = table[(table["stage"] == stage) & table["value"].notna() & table[column].notna()]
+    measured = measured[measured[column] != ""]
+    for _, part in measured.groupby(["series", "piece"]):
         for before, after in itertools.pairwise(zip(part.index, part[column], strict=True)):
             if before[1] != after[1]:
                 yield before[0], after[0]
 
 
-def _programs(table: pd.DataFrame, told: Collection[int]) -> Iterator[_Change]:
+def _programs(table: pd.DataFrame, stepped: Collection[int]) -> Iterator[_Change]:
     """Yield where a program changed under one JAX and the time of compiling it made no step.
 
     Where the two points alone show a change that counts, it is one of the time, as in `harness
-    compare`. `told` are the rows after steps, which say so themselves.
+    compare`. `stepped` are the rows after steps, which say so themselves.
     """
     usual = _usual_moves(table)
     for before, after in _changed(table, "compile", "fingerprint"):
         one, other = _row_of(table, before), _row_of(table, after)
         same = all(one[name] == other[name] for name in ("jax", "jaxlib"))
-        if after not in told and same and facts_difference(one, other):
+        if after not in stepped and same and facts_difference(one, other):
             levels = one["value"], other["value"]
             change = "" if _shows(one, other, usual.get((one["series"], one["piece"]))) else PROGRAM
             yield _Change(before, after, *levels, 1, 1, change=change)
@@ -225,10 +227,10 @@ def _shows(one: Mapping[str, Any], other: Mapping[str, Any], usual: float | None
 
 def _usual_moves(table: pd.DataFrame) -> dict[Any, float]:
     """Return how far neighbours of one program are apart at the most, by series and piece."""
-    known = table[(table["stage"] == "compile") & (table["value"] > 0)]
-    pieces = [known["series"], known["piece"]]
-    moves = np.log(known["value"]).groupby(pieces).diff().abs()
-    same = known["fingerprint"] == known["fingerprint"].groupby(pieces).shift()
+    compiles = table[(table["stage"] == "compile") & (table["value"] > 0)]
+    pieces = [compiles["series"], compiles["piece"]]
+    moves = np.log(compiles["value"]).groupby(pieces).diff().abs()
+    same = compiles["fingerprint"] == compiles["fingerprint"].groupby(pieces).shift()
     most: dict[Any, float] = moves[same].groupby([one[same] for one in pieces]).max().to_dict()
     return most
 

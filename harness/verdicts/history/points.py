@@ -78,35 +78,40 @@ def points(frame: pd.DataFrame) -> pd.DataFrame:
         raise UsageError(
             f"The frame has no column {missing[0]!r}: a history needs all columns of harness.load."
         )
-    found = comparable_rows(frame).reset_index(drop=True)
+    measured = comparable_rows(frame).reset_index(drop=True)
     for name in ("cpu_samples", "protocol", "method"):
-        if name not in found.columns:
-            found[name] = None
-    found = found.assign(origin=keys(found[ORIGIN], ORIGIN))
-    found["rank"], found["lane"] = _order(found)
-    found["hardware"] = _hardware(found)
+        if name not in measured.columns:
+            measured[name] = None
+    measured = measured.assign(origin=keys(measured[ORIGIN], ORIGIN))
+    measured["rank"], measured["lane"] = _order(measured)
+    measured["hardware"] = _hardware(measured)
     for number, apart in (
         ("series", ["machine", *CASE, *axis_columns(frame), "lane"]),
         ("protocol", ["version", "unit", "effort", "hardware", "protocol", "method"]),
     ):
-        found[number] = keys(found[apart], apart)
+        measured[number] = keys(measured[apart], apart)
     # One point per origin: of two versions of a workload that one origin holds, both.
-    found = found.sort_values(["series", "rank", "started_at"], kind="stable", na_position="first")
-    found = found.drop_duplicates(["series", "origin", "protocol"], keep="last", ignore_index=True)
-    found["position"] = found.groupby("series").cumcount()
-    starts = found.groupby(["series", "protocol"])["position"].transform("min")
-    found["piece"] = starts.groupby(found["series"]).rank("dense").astype(np.int64) - 1
-    return _on_clocks(found)
+    measured = measured.sort_values(
+        ["series", "rank", "started_at"], kind="stable", na_position="first"
+    )
+    measured = measured.drop_duplicates(
+        ["series", "origin", "protocol"], keep="last", ignore_index=True
+    )
+    measured["position"] = measured.groupby("series").cumcount()
+    starts = measured.groupby(["series", "protocol"])["position"].transform("min")
+    measured["piece"] = starts.groupby(measured["series"]).rank("dense").astype(np.int64) - 1
+    return _on_clocks(measured)
 
 
-def _order(found: pd.DataFrame) -> tuple[Codes, Codes]:
+def _order(measured: pd.DataFrame) -> tuple[Codes, Codes]:
     """Return the rank in time of each row's origin, and the lane of its environment."""
     dates, moments = (
-        pd.DatetimeIndex(found[name]).as_unit("ms").asi8 for name in ("commit_date", "started_at")
+        pd.DatetimeIndex(measured[name]).as_unit("ms").asi8
+        for name in ("commit_date", "started_at")
     )
     # Older than any date is no date, so the largest is one wherever a row has one.
-    told = {name: "first" for name in (*ORIGIN, "jax")} | {"date": "max", "moment": "max"}
-    origins = found.assign(date=dates, moment=moments).groupby("origin").agg(told)
+    combined = {name: "first" for name in (*ORIGIN, "jax")} | {"date": "max", "moment": "max"}
+    origins = measured.assign(date=dates, moment=moments).groupby("origin").agg(combined)
     rank, lane = (np.zeros(len(origins), np.int64) for _ in range(2))
     for _, part in origins.groupby("machine", sort=False):
         order = in_order(part["night"].tolist(), part["date"].tolist(), part["moment"].tolist())
@@ -120,42 +125,44 @@ def _order(found: pd.DataFrame) -> tuple[Codes, Codes]:
             rounds.setdefault((night,) if night else ("", commit, dirty), []).append(env)
         jax = dict(zip(place, part["jax"], strict=True))
         lane[ids] = place.map(lanes(rounds.values(), jax)).to_numpy()[order]
-    return rank[found["origin"]], lane[found["origin"]]
+    return rank[measured["origin"]], lane[measured["origin"]]
 
 
-def _hardware(found: pd.DataFrame) -> Codes:
+def _hardware(measured: pd.DataFrame) -> Codes:
     """Return a number per row that those of alike machines share, among rows of one target."""
-    result = np.zeros(len(found), np.int64)
-    for _, rows in found.groupby(["machine", "target"], sort=False).indices.items():
-        codes, texts = pd.factorize(found["environment"].iloc[rows].fillna(""))
+    result = np.zeros(len(measured), np.int64)
+    for _, rows in measured.groupby(["machine", "target"], sort=False).indices.items():
+        codes, texts = pd.factorize(measured["environment"].iloc[rows].fillna(""))
         result[rows] = np.array(numbers(texts), np.int64)[codes]
     return result
 
 
-def _on_clocks(found: pd.DataFrame) -> pd.DataFrame:
+def _on_clocks(measured: pd.DataFrame) -> pd.DataFrame:
     """Add `basis` and `weight`; points that are not `ok` have no numbers, and others CPU seconds.
 
     These where verdicts of the stage rest on them, and all measured points of the piece know them.
     """
-    taken = (found["value"] > 0) | (found["unit"] != "seconds")
-    good = (found["status"] == "ok") & np.isfinite(found["value"]) & taken
-    found = found.assign(**{name: found[name].where(good) for name in NUMBERS})
-    cpu = [list(one) if isinstance(one, list) else [] for one in found["cpu_samples"]]
-    on_cpu = found["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
-    lacking = good & ~(on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], found.index))
-    pieces = [found["series"], found["piece"]]
+    taken = (measured["value"] > 0) | (measured["unit"] != "seconds")
+    good = (measured["status"] == "ok") & np.isfinite(measured["value"]) & taken
+    measured = measured.assign(**{name: measured[name].where(good) for name in NUMBERS})
+    cpu = [list(one) if isinstance(one, list) else [] for one in measured["cpu_samples"]]
+    on_cpu = measured["stage"].isin([name for name, one in STAGES.items() if one.clock == "cpu"])
+    lacking = good & ~(
+        on_cpu & pd.Series([min(one, default=0.0) > 0 for one in cpu], measured.index)
+    )
+    pieces = [measured["series"], measured["piece"]]
     whole = good & ~lacking.groupby(pieces).transform("any")
     ranks_of = functools.cache(median_interval_ranks)
-    for row in found.index[whole]:
+    for row in measured.index[whole]:
         ordered = sorted(cpu[row])
         ranks = ranks_of(len(ordered))
         bounds = [ordered[rank] for rank in ranks] if ranks else [np.nan, np.nan]
-        found.loc[row, ["value", "low", "high"]] = [statistics.median(ordered), *bounds]
-    found["basis"] = np.where(whole, "cpu", np.where(found["unit"] == "seconds", "wall", ""))
-    return found.assign(weight=weights(found))
+        measured.loc[row, ["value", "low", "high"]] = [statistics.median(ordered), *bounds]
+    measured["basis"] = np.where(whole, "cpu", np.where(measured["unit"] == "seconds", "wall", ""))
+    return measured.assign(weight=weights(measured))
 
 
-def weights(found: pd.DataFrame) -> Floats:
+def weights(measured: pd.DataFrame) -> Floats:
     """Return what each point counts in asv's step detection: less, the wider its interval is.
 
     1 / (width + the piece's median width) of the points' intervals. asv's own pages weigh with
@@ -164,8 +171,8 @@ def weights(found: pd.DataFrame) -> Floats:
     for the median of the others, where there is none: under 6 processes.
     """
     # The scale is left out: within a piece it is one, and only ratios of weights count.
-    widths = (found["high"] - found["low"]).where(found["high"] >= found["low"])
-    usual = widths.groupby([found["series"], found["piece"]]).transform("median")
+    widths = (measured["high"] - measured["low"]).where(measured["high"] >= measured["low"])
+    usual = widths.groupby([measured["series"], measured["piece"]]).transform("median")
     both: Floats = (widths + usual).to_numpy(float, copy=True)
     both[both == 0] = np.nan
     return np.reciprocal(both)
@@ -232,9 +239,7 @@ def lanes(measured: Iterable[Sequence[str]], versions: Mapping[str, str]) -> dic
     for envs in rounds:
         new = [env for env in envs if env not in lane]
         for env in sorted(new, key=lambda env: (natural(versions.get(env, "")), env)):
-            free = (
-                number for number, found in enumerate(members) if together[env].isdisjoint(found)
-            )
+            free = (number for number, own in enumerate(members) if together[env].isdisjoint(own))
             number = next(free, len(members))
             if number == len(members):
                 members.append([])

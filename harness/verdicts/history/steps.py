@@ -46,11 +46,11 @@ def levels(values: Floats, weights: Floats, effect: float) -> list[Level]:
     if len(present) < LEAST or not _may_hold_a_step(values[present], effect):
         return [_level(values, present)]
     given = [None if math.isnan(weight) else weight for weight in weights[present].tolist()]
-    found = [
+    pieces = [
         present[start:stop] for start, stop, *_ in detect_steps(values[present].tolist(), given)
     ]
-    last = len(found) - 1
-    kept = [part for number, part in enumerate(found) if len(part) > 1 or number == last]
+    last = len(pieces) - 1
+    kept = [part for number, part in enumerate(pieces) if len(part) > 1 or number == last]
     return _joined(values, [_level(values, part) for part in kept], effect)
 
 
@@ -80,15 +80,15 @@ def _may_hold_a_step(values: Floats, effect: float) -> bool:
     return bool(bounds.max() >= bounds.min() * (1 + effect))
 
 
-def _joined(values: Floats, found: list[Level], effect: float) -> list[Level]:
-    while len(found) > 1:
-        sizes = [_size(*pair) for pair in itertools.pairwise(found)]
+def _joined(values: Floats, pieces: list[Level], effect: float) -> list[Level]:
+    while len(pieces) > 1:
+        sizes = [_size(*pair) for pair in itertools.pairwise(pieces)]
         least = min(range(len(sizes)), key=sizes.__getitem__)
         if sizes[least] >= 1 + effect:
             break
-        both = np.concatenate([found[least].positions, found[least + 1].positions])
-        found[least : least + 2] = [_level(values, both)]
-    return found
+        both = np.concatenate([pieces[least].positions, pieces[least + 1].positions])
+        pieces[least : least + 2] = [_level(values, both)]
+    return pieces
 
 
 def _size(before: Level, after: Level) -> float:

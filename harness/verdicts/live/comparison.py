@@ -271,11 +271,11 @@ class _Run:
         rows = sum(self.state.open.values())
         label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
         letter, what = ("", "done") if side is None else ("AB"[side], self.places[side].arm.text)
-        said = label, letter, what, number - 1, done, 2 * self.limit
+        state = label, letter, what, number - 1, done, 2 * self.limit
         if warning:
             self.on_progress(Progress("", "", "", 0, 0, 2 * self.limit, warning=warning))
         else:
-            self.on_progress(Progress(*said))
+            self.on_progress(Progress(*state))
 
 
 PROCESS_S, CASE_S = 2.0, 0.3

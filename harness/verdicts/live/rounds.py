@@ -184,14 +184,14 @@ def difference_problems(
 
 def _recorded(records: Sequence[Record]) -> set[tuple[str, str]]:
     """Return what tells apart where records were taken, and their flags."""
-    found = set()
+    places = set()
     for record in records:
         if record.workload not in INSTRUMENTS:
             about = msgspec.json.decode(record.environment)
             flags = sorted(about.pop("flags", {}).items())
             place = record.commit, record.dirty, record.target, record.scenario
-            found.add((repr((place, sorted(about.items()))), repr(flags)))
-    return found
+            places.add((repr((place, sorted(about.items()))), repr(flags)))
+    return places
 
 
 def _programs(records: Sequence[Record]) -> set[tuple[str, str]]:
