@@ -120,7 +120,7 @@ def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], fl
     """Do what comes before a stage in this process, and return what takes the stage once.
 
     That is the stage as it is measured, the loop over calls of `execute` included; it returns the
-    seconds inside the clock. Where there is nothing for a profiler to see, it says so instead.
+    seconds that took. Where there is nothing for a profiler to see, it says so instead.
     """
     reason = ""
     if stage not in CASE_STAGES:
@@ -144,8 +144,8 @@ def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], fl
         made.take(STAGES[name])
 
     def work() -> float:
-        before = made.timed_ns
+        begin = time.perf_counter()
         made.take(STAGES[stage])
-        return (made.timed_ns - before) / 1e9
+        return time.perf_counter() - begin
 
     return work

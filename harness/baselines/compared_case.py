@@ -59,7 +59,6 @@ class ComparedCase:
         self.fingerprint = ""
         self.loop_ns: list[float] = []
         self.cpu_ns = self.wall_ns = 0
-        self.timed_ns = 0.0
         self.prepared: Prepared | None = None
         self.jaxpr: Any = None
         self.declared: Any = None
@@ -69,15 +68,15 @@ class ComparedCase:
         self.call: Callable[..., Any] | None = None
         self._sets: list[tuple[Any, ...]] = []
 
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make one visit; return the nanoseconds inside timed regions.
+    def visit(self, number: int, announce: Callable[[str], None]) -> None:
+        """Make one visit.
 
         Raises:
             WorkloadError: the case is declared wrongly.
             NotApplicable: it cannot be measured here, which is no fault.
             Unavailable: this side has no way to compute it.
         """
-        before_ns, first = self.timed_ns, self.prepared is None
+        first = self.prepared is None
         announce("inputs")
         self.loop_ns.append(reference.loop_ns())
         if self.prepared is None:
@@ -111,7 +110,6 @@ class ComparedCase:
             builder.forget()
         if self.comparison.rotated * self.comparison.argument_bytes > KEEP_BYTES:
             self._sets = []
-        return self.timed_ns - before_ns
 
     # Before the clock
 
@@ -159,7 +157,6 @@ class ComparedCase:
         spent = _clock() - begin
         if not side.ahead_of_time:
             self.samples["first_call"] = StageSamples([float(spent)])
-        self.timed_ns += spent
         self._reject(side.problems(self._sets[0], result))
         after = guards.digest(side.fetch(self._sets[0]))
         self._reject(guards.mutated(before, after, self.names))
@@ -192,7 +189,6 @@ class ComparedCase:
         """Keep the samples of what was built ahead of time, and look at the program once."""
         for stage in ("trace", "lower", "compile"):
             builder.taken.add_to(self.samples.setdefault(stage, StageSamples()), stage)
-        self.timed_ns += builder.taken.timed_ns
         if self.facts is None:
             build = builder.taken.build
             self.facts = facts_of(build.traced, build.lowered, build.compiled)
@@ -229,7 +225,6 @@ class ComparedCase:
             self._label(["host-bound"])
         self.cpu_ns += times.cpu_ns
         self.wall_ns += times.wall_ns
-        self.timed_ns += times.wall_ns
 
     def _after(self, builder: Any, call: Callable[..., Any], data: Any) -> None:
         """Take what would disturb the timing; once is enough."""
@@ -245,7 +240,6 @@ class ComparedCase:
             with cache_state.switched_on():
                 loaded = builder.load()
             loaded.add_to(self.samples.setdefault("load", StageSamples()), "load")
-            self.timed_ns += loaded.timed_ns
 
     # The record
 

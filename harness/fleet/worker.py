@@ -19,7 +19,7 @@ from harness import __version__, targets
 from harness.errors import HarnessError
 from harness.jaxhooks.temporary import temporary_folder
 from harness.measure.execution import execute
-from harness.measure.job import Bye, Job, JobCase, decode_job
+from harness.measure.job import Job, JobCase, decode_job
 from harness.measure.lock import alone, host, processor
 from harness.records import environment
 from harness.records.schema import Record, encode
@@ -102,8 +102,6 @@ class _Listener:
             raise Reschedule
 
     def tell(self, case: str, stage: str, ref: JobCase | None = None) -> None: ...
-
-    def timed(self, bye: Bye) -> None: ...
 
 
 def _undo_nanny() -> None:

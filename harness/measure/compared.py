@@ -72,7 +72,7 @@ def measure_job(job: Job, send: Send, current: CurrentVisit, state: ProcessState
         surroundings = to_raw(job.surroundings)
         for ref in job.cases:
             send(Done(unmeasured(job, ref, "skipped", str(error), environment=surroundings)))
-        send(Bye(0.0, 0.0))
+        send(Bye())
     except RuntimeError as error:
         send(Fatal(f"JAX found no {job.target} device: {error}"))
     else:

@@ -168,10 +168,7 @@ class Fatal(msgspec.Struct, tag="fatal"):
 
 
 class Bye(msgspec.Struct, tag="bye"):
-    """The process is through; how much of its time since `Hello` was inside timed regions."""
-
-    timed_ns: float
-    wall_ns: float
+    """The process is through."""
 
 
 Message = Done | BeforeCalls | Hello | Fatal | Bye

@@ -54,7 +54,5 @@ class Outcome:
     unexplained: list[str] = field(default_factory=list)
     """Cases whose program is another one than before, though no code is."""
     problems: Problems = field(default_factory=Problems)
-    timed_ns: float = 0.0
-    wall_ns: float = 0.0
     others_cores: float = 0.0
     """How many cores of this machine others kept busy meanwhile, on average."""

@@ -65,9 +65,6 @@ class Listener(Protocol):
     def check(self) -> None:
         """Be called some times a second while a process measures; what is raised ends it."""
 
-    def timed(self, bye: Bye) -> None:
-        """Hear how much of a process's time was inside timed regions."""
-
 
 def variables(job: Job) -> dict[str, str]:
     """Return the environment of a job's process: the caller's, in the job's scenario."""
@@ -167,7 +164,7 @@ class MeasuringProcess:
         """Of the programs of the cases that were measured."""
         self.limit = job.memory_limit_bytes or memory_limit()
         self.hello: Hello | None = None
-        self.bye: Bye | None = None
+        self.is_through = False
         self.visit: Visit | None = None
         """What it was at last."""
         self.hopeless = False
@@ -188,8 +185,6 @@ class MeasuringProcess:
                         reason, stderr = str(stopped), self.child.output
             finally:
                 self.current.close()
-        if self.bye:
-            self.listener.timed(self.bye)
         if not reason:
             return []
         culprits = list(self.left.values())
@@ -260,7 +255,7 @@ class MeasuringProcess:
             if isinstance(message, Hello):
                 self.hello = message
             elif isinstance(message, Bye):
-                self.bye = message
+                self.is_through = True
             elif isinstance(message, BeforeCalls):
                 message.record.code = installed(message.record.code, self.distributions)
                 self.built[message.record.key] = message.record
@@ -277,7 +272,7 @@ class MeasuringProcess:
             raise _Stopped(f"{self.child.how} ({how})")
         if code < 0:
             raise _Stopped(self.child.how)
-        if code or not self.bye:
+        if code or not self.is_through:
             raise _Stopped(f"the process ended with {self.child.how} before it was done")
 
     def _keep(self, record: Record) -> None:
@@ -300,7 +295,7 @@ class MeasuringProcess:
             ref = self.by_key.get(visit.case)
             label = ref.label if ref else "(the reference program)"
             self.listener.tell(label, visit.stage, ref)
-        if time.monotonic() >= self.deadline and not self.bye:
+        if time.monotonic() >= self.deadline and not self.is_through:
             late = f"the process had not started to measure after {STARTUP_TIMEOUT_S:g} s"
             if self.visit:
                 late = (

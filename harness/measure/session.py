@@ -39,8 +39,6 @@ from harness.workload.workload import Case, Workload, WorkloadError, enumerate_c
 
 Send = Callable[[Message], None]
 
-_clock = time.perf_counter_ns
-
 
 class Measurable(Protocol):
     """A case as it is visited: in stages, or on a side of a comparison."""
@@ -57,8 +55,8 @@ class Measurable(Protocol):
     def comparison(self) -> Comparison | None:
         """What was found out about a side of a comparison."""
 
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Make one pass; return the nanoseconds inside timed regions."""
+    def visit(self, number: int, announce: Callable[[str], None]) -> None:
+        """Make one pass."""
 
     def stages(self) -> dict[str, StageSamples]:
         """Return the samples by stage."""
@@ -87,14 +85,14 @@ class CaseRun:
         if self.take(number, functools.partial(self.measured.visit, number)):
             self.passes += 1
 
-    def take(self, number: int, measure: Callable[[Callable[[str], None]], float]) -> bool:
+    def take(self, number: int, measure: Callable[[Callable[[str], None]], None]) -> bool:
         """Measure something; whatever the workload raises ends this case and no other.
 
-        `measure` gets a function that it calls with each stage before that begins, and returns the
-        nanoseconds inside timed regions. Returns whether it ended well.
+        `measure` gets a function that it calls with each stage before that begins. Returns whether
+        it ended well.
         """
         try:
-            self.session.timed_ns += measure(self._announcing(number))
+            measure(self._announcing(number))
         except (NotApplicable, Unavailable) as error:
             self._end("skipped", str(error))
         except WorkloadError as error:
@@ -173,7 +171,6 @@ class Session:
 
     def __post_init__(self) -> None:
         job = self.job
-        self.timed_ns = 0.0
         self.started_at_ms = time.time_ns() // 1_000_000
         self.load_average = list(psutil.getloadavg())
         self.others = machine_load.Others(machine_load.process_s)
@@ -223,10 +220,9 @@ def measure(
         made: returns a case as it is visited.
         visited: measures the cases, and finishes each.
     """
-    began = _clock()
     cases = session.cases()
     visited(session, {ref.key: CaseRun(session, ref, made(ref, case)) for ref, case in cases})
-    session.send(Bye(session.timed_ns, _clock() - began))
+    session.send(Bye())
 
 
 def pass_by_pass(session: Session, runs: Runs) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from harness.measure.context import Context, Options, SweepName, broken_records
 from harness.measure.estimate import expected
-from harness.measure.job import Bye, Job, JobCase, unmeasured
+from harness.measure.job import Job, JobCase, unmeasured
 from harness.measure.outcome import Outcome, Progress
 from harness.measure.plan import Group, Plan
 from harness.records import kept
@@ -325,8 +325,3 @@ class GroupListener:
             self._at = case, stage, math.inf
             warning = f"has been compiling for more than {LONG_COMPILE_S:g} s"
             self.state.tell(self.group, case, stage, self.process, warning=warning)
-
-    def timed(self, bye: Bye) -> None:
-        """Add a process's time up."""
-        self.state.outcome.timed_ns += bye.timed_ns
-        self.state.outcome.wall_ns += bye.wall_ns

@@ -119,8 +119,6 @@ class Pass:
         if self.scenario.artefact:
             assert self.folder is not None
             self.build = LoadedBuild(self.prepared, self.scenario, self.folder)
-        self.timed_ns = 0.0
-        """Time spent inside timed regions, refused samples included."""
         self.called_ns = 0
         """When the first call had its result, by the monotonic clock."""
         self.entry_bytes = 0
@@ -255,7 +253,6 @@ class Pass:
             self._cpu_ns = [cpu_time_ns() - cpu_begin]
         if collections_ns is not None:
             self.collected_ns[stage] = sum(collections_ns)
-        self.timed_ns += end - begin
         self._programs_ns = self.proof.programs_ns()
         return end - begin, self._with_entries(self.proof.take(), before)
 
@@ -312,7 +309,6 @@ class Pass:
         self.proof.take()
         with gc_off():
             timed = measure(calls, plan)
-        self.timed_ns += timed.spent_ns
         self._cpu_ns = timed.cpu_ns
         if timed.cpu_ns:
             self.share = statistics.fmean(timed.cpu_ns) * len(timed.calls_ns) / timed.spent_ns

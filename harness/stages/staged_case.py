@@ -80,22 +80,19 @@ class StagedCase:
             return tuple(step for step in self.state.steps if step not in CALLS)
         return self.state.steps
 
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Build the case in pass `number`; return the nanoseconds inside timed regions."""
+    def visit(self, number: int, announce: Callable[[str], None]) -> None:
+        """Build the case in pass `number`."""
         self.built = None
         if self.prepared is None:
             announce("inputs")
             self.prepared = prepare(self.workload, self.case, self.topology)
             self.prepared.turns = dict(self.turns)
-        timed_ns = 0.0
         if self.is_reference:
             self.loop_ns.append(reference.loop_ns())
-            timed_ns += reference.LOOPS * self.loop_ns[-1]
         with switched_off() if self.is_reference else nullcontext():
             count = len(sys.modules)
             taken = self._take(number, announce)
             if len(sys.modules) != count:  # linear algebra's first lowering imports much of SciPy
-                timed_ns += taken.timed_ns
                 taken.build.forget()
                 taken = self._take(max(number, 1), announce)
         self._keep(taken)
@@ -106,28 +103,25 @@ class StagedCase:
             self.built = taken
         else:
             taken.build.forget()
-        return timed_ns + taken.timed_ns
 
-    def make_ready(self, announce: Callable[[str], None]) -> float:
+    def make_ready(self, announce: Callable[[str], None]) -> None:
         """Have the program ready to be called, as the last pass has built it."""
         assert self.built is not None
         self.built.announce = announce
         self.built.make_ready()
-        return 0.0
 
-    def warm(self, seconds: float, announce: Callable[[str], None]) -> float:
+    def warm(self, seconds: float, announce: Callable[[str], None]) -> None:
         """Call it for so long, off the clock."""
         assert self.built is not None
         announce("execute")
         self.built.warm(seconds)
-        return 0.0
 
-    def call(self, step: Step, announce: Callable[[str], None]) -> float:
-        """Take a round of the stages of a step in which it is called; return as `visit` does."""
+    def call(self, step: Step, announce: Callable[[str], None]) -> None:
+        """Take a round of the stages of a step in which it is called."""
         run = self.built
         assert run is not None
         run.begin()
-        run.announce, before_ns = announce, run.timed_ns
+        run.announce = announce
         for stage in names(step):
             run.take(STAGES[stage])
             run.add_to(self.samples[stage], stage)
@@ -135,7 +129,6 @@ class StagedCase:
         if step == "compute":
             self.samples["compute"].disturbed += run.share < compute.UNDISTURBED
         run.rest()
-        return run.timed_ns - before_ns
 
     def inputs(self, announce: Callable[[str], None]) -> str | None:
         """Return a digest of the values that the program gets; None where nothing runs."""
@@ -227,8 +220,8 @@ class FirstCallCase(StagedCase):
         """What is taken in the one visit."""
         return "first_call", "start"
 
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
-        """Take the first call; return the nanoseconds inside timed regions."""
+    def visit(self, number: int, announce: Callable[[str], None]) -> None:
+        """Take the first call."""
         announce("inputs")
         prepared = prepare(self.workload, self.case, traces=False)
         folder = Path(self.folder) if self.folder else None
@@ -247,14 +240,13 @@ class FirstCallCase(StagedCase):
         self._add(run)
         run.build.forget()
         self.loop_ns.append(reference.loop_ns())
-        return run.timed_ns + reference.LOOPS * self.loop_ns[-1]
 
 
 @dataclass
 class ArtefactCase(StagedCase):
     """A case of which an artefact is made, for other processes; nothing is timed."""
 
-    def visit(self, number: int, announce: Callable[[str], None]) -> float:
+    def visit(self, number: int, announce: Callable[[str], None]) -> None:
         """Make it, or note why there is none."""
         announce("inputs")
         prepared = prepare(self.workload, self.case)
@@ -264,4 +256,3 @@ class ArtefactCase(StagedCase):
         artefact.make(build, self.state.artefact, file)
         if build.compiled is not None and "build" not in self.steps:  # the very program is loaded
             self.fingerprint = fingerprint(build.compiled)
-        return 0.0

@@ -202,9 +202,6 @@ class Kept:
     def check(self):
         pass
 
-    def timed(self, bye):
-        pass
-
 
 @pytest.mark.nightly
 def test_a_process_whose_side_is_not_to_be_had_says_so_for_every_case(tmp_path):

@@ -142,7 +142,6 @@ def test_a_pass_has_every_stage_proven_twice_in_a_row(workload, case, proof):
         assert taken.refused == {}
         assert tuple({**taken.samples_ns, **taken.missing}) == CASE_STAGES
         assert all(ns > 0 for samples in taken.samples_ns.values() for ns in samples)
-        assert taken.timed_ns >= sum(taken.samples_ns[stage][0] for stage in CASE_STAGES[:3])
 
 
 def test_the_time_of_a_step_and_its_cpu_time_are_of_clocks_of_their_own(proof, monkeypatch):
