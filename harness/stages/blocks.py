@@ -76,8 +76,6 @@ class Timed(NamedTuple):
 
     samples_ns: Sequence[float]
     """Nanoseconds per call: what the value of a process is made of."""
-    spent_ns: float = 0.0
-    """In all that was timed."""
     calls_ns: Sequence[float] = ()
     """Each call that was timed by itself."""
     number: int = 1
@@ -126,7 +124,7 @@ def time_returns(calls: Calls, plan: Grouping) -> Timed:
         taken.append(end - begin)
     size = -(-len(taken) // BLOCKS)
     samples = [min(taken[at : at + size]) for at in range(0, len(taken), size)]
-    return Timed(samples, sum(taken), taken)
+    return Timed(samples, taken)
 
 
 def time_blocks(calls: Calls, plan: Grouping) -> Timed:
@@ -148,7 +146,7 @@ def time_blocks(calls: Calls, plan: Grouping) -> Timed:
         cpu_ns.append(round((time.process_time_ns() - cpu_begin) / len(taken), 1))
         samples.append(min(taken))
         everyone += taken
-    return Timed(samples, sum(everyone), everyone, cpu_ns=cpu_ns)
+    return Timed(samples, everyone, cpu_ns=cpu_ns)
 
 
 def block(calls: Calls, number: int) -> Iterable[tuple[Any, ...]]:
@@ -183,4 +181,4 @@ def time_flights(calls: Calls, plan: Grouping) -> Timed:
         calls.ready(result)
         samples.append((clock() - begin) / number)
         inline = inline and returned
-    return Timed(samples, sum(samples) * number, (), number, INLINE if inline else "")
+    return Timed(samples, (), number, INLINE if inline else "")

@@ -311,7 +311,7 @@ class Pass:
             timed = measure(calls, plan)
         self._cpu_ns = timed.cpu_ns
         if timed.cpu_ns:
-            self.share = statistics.fmean(timed.cpu_ns) * len(timed.calls_ns) / timed.spent_ns
+            self.share = statistics.fmean(timed.cpu_ns) / statistics.fmean(timed.calls_ns)
         if timed.reason:
             self.missing[stage] = timed.reason
         if not timed.samples_ns:

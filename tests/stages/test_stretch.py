@@ -90,7 +90,8 @@ def test_the_stretch_begins_when_the_pool_is_awake(proof, monkeypatch):
         run.take(0, lambda announce, run=run: run.measured.visit(0, announce))
     staged.call(runs, passes=2, seed=1)
     warmed = [one for one in order if isinstance(one, tuple)]
-    assert set(warmed) == {("warm", 0.01)}
+    assert len(warmed) in (2, 4)
+    assert all(0 < seconds <= 0.01 for _, seconds in warmed)
     assert [one for one in order if one not in warmed][:8] == [
         *["build"] * 2,
         *["ready"] * 2,
