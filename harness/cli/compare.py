@@ -34,7 +34,6 @@ from harness.output import inside as inside_texts
 from harness.output.verdicts import environment_lines, reasons_of, sentence
 from harness.records import environment, git
 from harness.records.schema import Record
-from harness.records.units import seconds_text
 from harness.stages import sampling
 from harness.verdicts import inside
 from harness.verdicts.compare import Comparison, comparison_of
@@ -293,8 +292,7 @@ def measured(
         except KeyboardInterrupt:
             say("interrupted before both arms had finished a round: nothing to compare.")
             raise Exit(ExitCode.INTERRUPTED) from None
-    rounds = f"{live.rounds} of at most {asked.effort.limit} rounds"
-    say(f"{rounds} in {seconds_text(live.spent_s)}; records: {live.folder}")
+    say(*summary.rounds_lines(live))
     return live.comparison, live.records
 
 

@@ -12,6 +12,7 @@ from harness.cli.output import Heading, Part, TextTable
 from harness.ir.build import BuiltTexts
 from harness.ir.growth import Growth
 from harness.output.compile import answer, cause_lines, group_text, line_text
+from harness.output.ir import growth_text
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import Inside, Kernel, PassBranch
@@ -240,7 +241,7 @@ def growth_page(
     [whole] = [one for one in grown if (one.kind, one.name) == ("stage", "compile")]
     values = list(whole.values)
     compiles = "one compile" if rounds == 1 else f"{rounds} compiles"
-    yield Heading(f"{label}: {whole.sentence(axis)}.")
+    yield Heading(f"{label}: {growth_text(whole, axis)}.")
     yield f"{axis} = {', '.join(values)}: {compiles} each, in processes of their own."
     times = [one for one in grown if one.kind != "count" and one.most >= least * whole.most]
     faster = [
@@ -250,7 +251,7 @@ def growth_page(
     ]
     for one in faster[:MOST_FAST]:
         share = share_text(one.most, whole.most)
-        yield f"`{one.name}`: {one.sentence(axis)}; {share} of the compile at {values[-1]}."
+        yield f"`{one.name}`: {growth_text(one, axis)}; {share} of the compile at {values[-1]}."
     counts = [one for one in grown if one.kind == "count" and (one.each or 0) > 0]
     for one in counts:
         if one.name in ("Python calls in trace", "Python calls in lower"):

@@ -20,6 +20,7 @@ from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
 from harness.ir.build import one_case
 from harness.ir.comparison import ProgramSide
+from harness.output.ir import verdict_text
 from harness.program import difference
 from harness.records.printable import printable
 from harness.records.schema import Problems
@@ -166,7 +167,7 @@ def _differences(
         if differ:
             yield ""
         differ.append(found.differ)
-        yield Heading(found.verdict)
+        yield Heading(verdict_text(found, a, b, stage))
         yield Heading(f"a: {a.label}")
         yield Heading(f"b: {b.label}")
         if found.facts:

@@ -51,7 +51,12 @@ class ProgramSide:
 class ProgramComparison:
     """What is to be said of two programs."""
 
-    verdict: str
+    same: bool
+    """Whether their optimised HLO is equal."""
+    stored: bool
+    """Whether both texts are at hand."""
+    constants: bool
+    """Whether the values of their constants differ."""
     facts: str
     """What differs in the facts, in one line."""
     text: str
@@ -120,24 +125,7 @@ def compare(a: ProgramSide, b: ProgramSide, stage: str) -> ProgramComparison:
     text = text if both else ""
     other_values = a.constants != b.constants
     differ = bool(changes or text or other_values or not (same or both))
-    if same:
-        verdict = f"the same program ({a.fingerprint})"
-        if other_values:
-            verdict += " but for the values of its constants"
-        elif text:
-            verdict += f", from another {stage}"
-    elif not both:
-        verdict = (
-            f"another program: {a.fingerprint} → {b.fingerprint}. Its text was not kept at both "
-            "commits; `harness run --fresh --keep-programs` keeps it."
-        )
-    elif differ:
-        verdict = f"another program: {a.fingerprint} → {b.fingerprint}"
-        if not text:
-            verdict += f", of the same {stage}" + " but for its constants" * other_values
-    else:
-        verdict = f"the same {stage} but for the names in it: {a.fingerprint} → {b.fingerprint}"
-    return ProgramComparison(verdict, changes, text, differ)
+    return ProgramComparison(same, both, other_values, changes, text, differ)
 
 
 # As records have them

@@ -21,15 +21,6 @@ from harness.workload.workload import Case, Workload, enumerate_cases, name_of
 LEAST_VALUES = 3
 """A line goes through any two."""
 
-CERTAIN = 1.0
-"""An interval that is wider says nothing of how something grows."""
-
-NEAR = 0.05
-"""So near to a whole power it is that one, however sure it is that it is not quite."""
-
-_POWERS = {0: "does not grow with", 1: "grows in proportion to", 2: "grows with the square of"}
-_POWERS[3] = "grows with the cube of"
-
 _Points = dict[tuple[str, str], dict[float, list[float]]]
 """Samples by value of the axis, by kind and name of what was measured."""
 
@@ -58,24 +49,6 @@ class Growth(msgspec.Struct):
     def most(self) -> float:
         """What it is at the largest value of the axis."""
         return next(reversed(self.values.values()), 0.0)
-
-    def sentence(self, axis: str) -> str:
-        """Return how it grows, in words."""
-        if self.exponent is None or self.low is None or self.high is None:
-            return f"how {self.name} grows with {axis} is not known: too few values have it"
-        if self.high - self.low > CERTAIN:
-            between = f"{self.low:.1f} and {self.high:.1f}"
-            return f"how {self.name} grows with {axis} is not known: to a power between {between}"
-        held = [power for power in _POWERS if self.low <= power <= self.high]
-        nearest = round(self.exponent)
-        if not held and nearest in _POWERS and abs(self.exponent - nearest) < NEAR:
-            held = [nearest]
-        if len(held) == 1:
-            text = f"{self.name} {_POWERS[held[0]]} {axis}"
-        else:
-            between = f"{self.low:.1f} to {self.high:.1f}"
-            text = f"{self.name} grows with {axis} to the power {self.exponent:.1f} ({between})"
-        return text if self.is_power else f"{text}, roughly: it is no power of it"
 
 
 def cases(

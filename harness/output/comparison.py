@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +14,7 @@ import pandas as pd
 from harness.frame.frame import place_text, rows_of, stage_order
 from harness.output import programs
 from harness.output.verdicts import CLOCKS, TURNS, loads_text, machine_text, sentence
-from harness.records.units import counted, value_text
+from harness.records.units import counted, seconds_text, value_text
 from harness.stages.registry import OF_CALLS
 from harness.verdicts import loads, verdict
 from harness.verdicts.error_rates import ErrorRates, Setting, total
@@ -23,6 +23,7 @@ from harness.verdicts.table import cases, counts, n_cases, ordered
 
 if TYPE_CHECKING:
     from harness.verdicts.compare import Comparison
+    from harness.verdicts.live.comparison import Rounds
 
 SCHEMA = 2
 """Version of the layout of :func:`document`."""
@@ -60,6 +61,27 @@ def heading(comparison: Comparison) -> str:
     """Return what is compared, in a line."""
     turns = ", processes taking turns" if comparison.in_turns else ""
     return f"A: {comparison.pairs.a.label} · B: {comparison.pairs.b.label}{turns}"
+
+
+_PROBLEMS: dict[str, Callable[..., str]] = {
+    "variable": lambda name, value, arm, other: (
+        f"{name}={value} did not reach JAX in arm {arm}: it has {other!r} there"
+    ),
+    "identical": lambda: (
+        "both arms are identical: the same commit and working tree, and nothing that is recorded "
+        "of their environments differs"
+    ),
+    "programs": lambda: "the arms' flags differ, but XLA built the same program for every case",
+}
+
+
+def rounds_lines(live: Rounds) -> Iterator[str]:
+    """Yield what is to be known of the rounds of a comparison in turns, and where they are."""
+    for code, *about in live.problems:
+        yield _PROBLEMS[code](*about)
+    rounds = f"{live.rounds} of at most {live.limit} rounds"
+    more = "stopped; the same command continues: " if live.stopped else ""
+    yield f"{more}{rounds} in {seconds_text(live.spent_s)}; records: {live.folder}"
 
 
 def warning_lines(comparison: Comparison) -> list[str]:

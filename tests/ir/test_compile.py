@@ -18,6 +18,7 @@ from harness.cli.compile_page import _tree, growth_page
 from harness.cli.output import TextTable
 from harness.errors import HarnessError
 from harness.ir.growth import Growth
+from harness.output.ir import growth_text
 from harness.program.compiler import structure
 from harness.program.compiler.causes import CompileCause
 from harness.program.compiler.inside import PassBranch
@@ -440,4 +441,4 @@ def test_a_large_constant_is_tried_as_an_argument(harness):
 def test_words_say_what_the_interval_does(fitted, says):
     exponent, low, high, is_power = fitted
     growth = Growth("pass", "it", {"1": 1.0}, exponent, low, high, is_power, None)
-    assert says in growth.sentence("n")
+    assert says in growth_text(growth, "n")

@@ -36,6 +36,7 @@ from harness.verdicts.live.rounds import (
     STATE,
     LiveOptions,
     LiveState,
+    Problem,
     Worker,
     difference_problems,
     may_be_decided,
@@ -63,8 +64,14 @@ class Rounds:
     rounds: int
     folder: Path
     """Of its records, by round and arm."""
+    limit: int
+    """How many there might have been."""
     spent_s: float
     """How long they took."""
+    stopped: bool
+    """Whether Ctrl-C ended them."""
+    problems: Sequence[Problem]
+    """What is wrong with the difference between the arms, by the first round."""
 
 
 def compare_live(
@@ -81,9 +88,9 @@ def compare_live(
     every 4 more, each look at its share of the error (:func:`harness.verdicts.live.rounds.share`);
     workloads with open rows go on.
 
-    Ctrl-C ends it with the rounds that both arms have finished, and a warning; without any, it is
-    raised again. Asked the same again within a day, of the same code, it goes on from there, and
-    measures nothing where that has ended.
+    Ctrl-C ends it with the rounds that both arms have finished; without any, it is raised again.
+    Asked the same again within a day, of the same code, it continues there, and measures nothing
+    where that has ended.
 
     Args:
         arms: what is measured (:func:`harness.verdicts.live.arm.parse`).
@@ -98,10 +105,6 @@ def compare_live(
         UsageError: there is no such commit, or neither arm has one of the stages; others measure
             on this machine, and it is not to wait for them.
         HarnessError: an arm cannot be measured; the text says which, and why.
-
-    Warns:
-        HarnessWarning: nothing that is recorded differs between the arms, a variable did not
-            reach JAX, other flags made the same programs, or it was stopped.
     """
     with contextlib.ExitStack() as stack:
         places = [stack.enter_context(prepared(arm, options.benchmarks)) for arm in arms]
@@ -131,12 +134,17 @@ def compare_live(
             at_end = state.rounds >= run.limit or run.out_of_time
             state.ended = done or (not stopped and (at_end or not state.open))
             run.keep()
-            if stopped:
-                text = f"stopped: {state.rounds} of at most {run.limit} rounds are compared"
-                more = "; the same command goes on" if results else ""
-                warnings.warn(text + more, HarnessWarning, stacklevel=2)
             if stopped or state.ended:
-                return Rounds(comparison, run.records, state.rounds, folder, state.spent_s)
+                return Rounds(
+                    comparison,
+                    run.records,
+                    state.rounds,
+                    folder,
+                    run.limit,
+                    state.spent_s,
+                    stopped,
+                    run.problems,
+                )
 
 
 def open_rows(frame: pd.DataFrame) -> pd.DataFrame:
@@ -167,6 +175,7 @@ class _Run:
         self.limit = self.options.effort.limit
         self.out_of_time = False
         self.workers: list[Worker] = []
+        self.problems: list[Problem] = []
         self.records: Records = ([], [])
         for number in range(1, self.state.rounds + 1):
             self._add(round_records(self.folder / f"round-{number}", number))
@@ -209,8 +218,7 @@ class _Run:
                 self._told()
                 if number == 1:
                     arms = [place.arm for place in self.places]
-                    for problem in difference_problems(arms, of_round):
-                        warnings.warn(problem, HarnessWarning, stacklevel=3)
+                    self.problems = list(difference_problems(arms, of_round))
         except KeyboardInterrupt:
             if not self.state.rounds:
                 raise

@@ -39,6 +39,9 @@ FIRST = 4
 hardly any p is small enough for a family of rows, and no interval narrow enough. What is proven is
 seen after one."""
 
+Problem = tuple[str, ...]
+"""A code for what is wrong with the difference between two arms, and what belongs to it."""
+
 STATE = f"live{files.OWN}"
 """The file of a comparison's folder that says how far it is."""
 
@@ -158,10 +161,11 @@ def round_records(folder: Path, number: int) -> tuple[list[Record], list[Record]
 
 def difference_problems(
     arms: Sequence[LiveArm], records: Sequence[Sequence[Record]]
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """Yield what is wrong with the difference between two arms, from the records of one round.
 
-    Arms may differ in nothing, or in what did not reach JAX, or changed no program.
+    `variable`: one, with its value, did not reach JAX in an arm, which had another; `identical`:
+    they differ in nothing that is recorded; `programs`: their flags differ, and no program does.
     """
     measured = [[record for record in of_arm if record.status == "ok"] for of_arm in records]
     for letter, arm, of_arm in zip("AB", arms, measured, strict=True):
@@ -169,17 +173,14 @@ def difference_problems(
         for name, value in arm.variables.items():
             wrong = [flags.get(name) for flags in seen if flags.get(name) != value]
             if environment.is_flag(name) and wrong:
-                yield f"{name}={value} did not reach JAX in arm {letter}: it found {wrong[0]!r}"
+                yield "variable", name, value, letter, wrong[0] or ""
     first, second = map(_recorded, measured)
     if first == second:
-        yield (
-            "both arms are identical: the same commit and working tree, and nothing that is "
-            "recorded of their environments differs"
-        )
+        yield ("identical",)
     elif {about for about, _ in first} == {about for about, _ in second} and (
         _programs(measured[0]) == _programs(measured[1])
     ):
-        yield "the arms' flags differ, but XLA built the same program for every case"
+        yield ("programs",)
 
 
 def _recorded(records: Sequence[Record]) -> set[tuple[str, str]]:
