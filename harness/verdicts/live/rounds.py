@@ -269,8 +269,8 @@ def may_be_decided(
     """Tell whether the rounds that are left may decide a row of which the clock is unsure.
 
     `low` to `high` is its interval after so many rounds. At the last look it is narrower, by the
-    rounds and by the error that there is then, and its middle may be a standard error elsewhere.
-    What no such interval decides is as unsure after all rounds as it is now.
+    rounds and by the error that there is then, and a change may be a standard error larger. What no
+    such interval decides is as unsure after all rounds as it is now.
     """
     if rounds < LEAST_PROCESSES or not 0 < low <= high < math.inf or looks[-1] >= 1:
         return True
@@ -279,7 +279,7 @@ def may_be_decided(
     error = half / _quantile(rounds, share(looks))
     half = error * math.sqrt(rounds / last) * _quantile(last, share([*looks, 1.0]))
     counts, ends = math.log1p(effect), math.log1p(SAME_WITHIN * effect)
-    near, far = max(0.0, abs(middle) - error), abs(middle) + error
+    near, far = abs(middle), abs(middle) + error
     return (near < counts and near + half <= ends) or (far >= counts and far > half)
 
 
