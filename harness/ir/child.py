@@ -124,7 +124,7 @@ def _build(wanted: BuildJob, topology: Any, begin: Callable[[str], None]) -> Mes
     built.written = [*written(whole, named)]
     if inside is not None:
         traced = _traced(made)
-        built.causes = causes(structure(traced.jaxpr), inside, inside.wall_s)
+        built.causes = causes(structure(traced.jaxpr), inside, inside.wall_s, wanted.job.target)
         one = topology.one if topology else None
         spread = any(each != one for each in jax.tree_util.tree_leaves(prepared.shardings))
         able = []

@@ -8,6 +8,7 @@ from statistics import median
 
 from harness.jaxhooks.jax_names import COMPILE_SCRIPT
 from harness.program.compiler.causes import CompileCause, RemedyTrial
+from harness.program.compiler.evidence import Experiment
 from harness.program.compiler.inside import Inside
 from harness.program.compiler.places import Place
 from harness.program.compiler.tree import REST
@@ -31,16 +32,21 @@ _CAUSES = {
     "again and again",
     "associative scan": "`jax.lax.associative_scan` is written out, {count} levels of it: "
     "{equations} of {of} equations",
+    "dumps": "XLA writes files of each compile, because of {name}",
+    "narrow product": "slow calls: a product whose result is {name}, for which XLA:CPU has no fast "
+    "code",
+    "ragged dot": "slow calls: `jax.lax.ragged_dot` multiplies all rows by the matrices of all "
+    "{count} groups",
 }
 
-_SORT = "Sort fewer keys at once, or sort one array and take the others by its indices."
+_SORT = "Stack the arrays, and index all at once: `x[:, jnp.argsort(x[0])]`."
 
 _REMEDIES = {
     "constants": "Pass them as arguments of the jitted function.",
     "folding": "Compute it before with NumPy, or from an argument.",
-    "kernels of sort": _SORT,
-    "kernels of scatter": "Write with a mask, or `jax.lax.dynamic_update_slice` where the places "
-    "are known.",
+    "kernels of scatter": "Write all places in one update, `x.at[places].add(...)`.",
+    "sort by keys": f"{_SORT} For several keys, one stable `argsort` for each in a `fori_loop`, "
+    "the last key first.",
     "unrolled scan": "Give it a smaller `unroll`.",
     "sort": _SORT,
     "switch": "All do the same with other numbers: put those into arrays, and index them by the "
@@ -54,10 +60,20 @@ _REMEDIES = {
     "arrays, `jax.vmap` of one stacked array.",
     "leaves": "Stack arrays of one shape into one (`jnp.stack`), or make one vector of all: "
     "`jax.flatten_util.ravel_pytree`, for an optimizer `optax.flatten`.",
-    "library": "Jit it before you hand it over: it is then traced once. XLA still compiles each "
-    "copy: look for a solver, or an option, that calls it in fewer places.",
+    "library": "Look for a solver, or an option, that calls it in fewer places. Jitted before you "
+    "hand it over it is traced once, and XLA still compiles each copy.",
     "associative scan": "For sums, products and maxima `jnp.cumsum`, `jax.lax.cumprod`, `cummax`, "
     "`cumlogsumexp`; where a step after the other is fast enough, `jax.lax.scan`.",
+    "dumps": "Unset it where nobody reads the files.",
+    "narrow product": "Give it `preferred_element_type=jnp.int32`, and convert the result.",
+    "ragged dot": "Groups of one size, or padded to one, are one batched product: "
+    "`jnp.einsum('gbk,gkn->gbn', ...)`.",
+}
+
+_MEASURES = {
+    "build_s": "lower and compile took",
+    "call_s": "a call took",
+    "flops": "XLA counted",
 }
 
 _UNTRIED = {
@@ -131,10 +147,7 @@ def unread_text(name: str, failures: Sequence[str]) -> str:
 
 def cause_lines(cause: CompileCause, inside: Inside) -> Iterator[str]:
     """Yield a cause with its place, its remedy, and what came of trying that."""
-    kind = cause.kind
-    if kind == "loop" and not cause.is_same:
-        kind = "loop of other shapes"
-    what = _CAUSES[kind].format(
+    what = (_CAUSES.get(cause.remedy) or _CAUSES[cause.kind]).format(
         size=size_text(cause.size_bytes),
         name=cause.name,
         count=f"{cause.count:,}",
@@ -149,13 +162,21 @@ def cause_lines(cause: CompileCause, inside: Inside) -> Iterator[str]:
         share = share_text(cause.cost_s, inside.wall_s)
         line += f", {seconds_text(cause.cost_s)} of the compile ({share})"
     yield f"{line}."
-    if kind == "kernels":
-        kind = f"kernels of {cause.name}"
-    if kind == "switch" and not cause.is_same:
-        kind = "switch of other branches"
-    yield f"  Remedy: {_REMEDIES[kind]}"
+    yield f"  Remedy: {_REMEDIES[cause.remedy]}"
     if cause.trial is not None:
         yield f"  {_trial(cause.trial)}."
+    if cause.measured is not None and (cause.trial is None or cause.trial.untried):
+        yield f"  {_measured(cause.measured, cause.is_verified)}."
+
+
+def _measured(one: Experiment, is_verified: bool) -> str:
+    """Return what a remedy saved in an experiment, and whether that was of this target."""
+    much = max(one.before, one.after) / min(one.before, one.after)
+    less = "less" if one.after <= one.before else "more"
+    less += " flops" if one.measure == "flops" else ""
+    where = f"jax {one.release} for {one.target}, in the experiment `{one.kind}`"
+    text = f"ith {where}, {_MEASURES[one.measure]} {much:.2g} times {less}"
+    return f"Measured w{text}" if is_verified else f"Not verified here. W{text}"
 
 
 def _trial(trial: RemedyTrial) -> str:

@@ -25,6 +25,8 @@ def describe(error: BaseException) -> str:
     for inner in _TRACEBACK.findall(text):
         frames += _FRAME.findall(inner)
     text = _TRACEBACK.sub("", text)
+    if "cuDNN not found" in text:  # JAX's own, also where a program is only built for a GPU
+        text += " It comes with `pip install nvidia-cudnn-cu13`."
     ours = os.path.dirname(os.path.dirname(__file__))
     theirs = [
         f for f in frames if not f[0].startswith((ours, "<frozen")) and "site-packages" not in f[0]

@@ -9,12 +9,16 @@ import optax
 import pytest
 
 from harness.output.compile import cause_lines
+from harness.program.compiler import inside as insides
+from harness.program.compiler import recording
 from harness.program.compiler.causes import CompileCause, causes, decoded
 from harness.program.compiler.inside import Inside, Kernel, PassBranch, PassGroup
 from harness.program.compiler.structure import encoded, structure
 from harness.program.compiler.tree import FOLDING
+from tools.compile_causes import EXPERIMENTS
 
 VECTOR = jax.ShapeDtypeStruct((4,), "float32")
+RAGGED = [jax.ShapeDtypeStruct(*each) for each in EXPERIMENTS["ragged dot"]()[1]]
 
 
 def inside(kernels=(), folding_s=0.0):
@@ -119,7 +123,9 @@ def test_what_is_written_many_times_is_found_with_its_line(function, line, expec
     if not expected.of:  # how many equations it has is JAX's affair
         assert cause.equations == 0 or cause.equations > 0.5 * cause.of
         expected.equations, expected.of = cause.equations, cause.of
-    expected.place = cause.place
+    assert cause.measured.kind == expected.remedy  # of every cause there is an experiment
+    expected.place, expected.measured = cause.place, cause.measured
+    expected.is_verified = cause.is_verified
     assert cause == expected
 
 
@@ -212,25 +218,43 @@ def test_constants_folding_and_kernels_are_causes_where_they_cost(simplified):
     assert found[1].size_bytes == 2**21
 
 
-@pytest.mark.parametrize("is_same", [True, False])
 @pytest.mark.parametrize(
     "kind",
     [
-        "constants",
-        "folding",
-        "kernels",
-        "unrolled scan",
-        "sort",
-        "switch",
-        "loop",
-        "repeated",
-        "leaves",
-        "library",
-        "associative scan",
+        kind if kind == "narrow product" else pytest.param(kind, marks=pytest.mark.nightly)
+        for kind in EXPERIMENTS
+        if kind != "kernels of scatter"  # XLA:CPU names no such kernel
     ],
 )
-def test_each_cause_has_words_and_a_remedy(kind, is_same):
-    cause = CompileCause(kind, name="sort" * (kind == "kernels"), count=9, is_same=is_same)
-    first, second = cause_lines(cause, inside())
-    assert first.endswith(".")
-    assert second.startswith("  Remedy: ")
+def test_each_experiment_has_its_cause_when_it_is_built_and_not_with_the_remedy(kind, monkeypatch):
+    jax.jit(lambda x: x + 1).lower(VECTOR).compile()
+    codes = []
+    program, given, remedied, other = EXPERIMENTS[kind]()
+    for function, shapes in ((program, given), (remedied, other)):
+        if kind == "dumps":
+            monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=x" if function is program else "")
+            function = remedied
+        jax.clear_caches()
+        traced = jax.jit(function).trace(*(jax.ShapeDtypeStruct(*each) for each in shapes))
+        lowered = traced.lower()
+        built = insides.inside(recording.recorded(lowered.compile), "")
+        every = causes(decoded(encoded(traced.jaxpr)), built, built.wall_s)
+        codes.append([one.remedy for one in every])
+        if function is program or kind == "dumps":
+            words = [line for one in every for line in cause_lines(one, built)]
+            assert len(words) == 3 * len(every)
+            assert all(one.measured for one in every)
+    assert kind in codes[0]
+    assert kind not in codes[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "is_verified", "words"), [("cpu", True, "Measured with"), ("gpu", False, "Not ver")]
+)
+def test_a_remedy_is_verified_where_it_was_measured(target, is_verified, words):
+    made = structure(jax.jit(EXPERIMENTS["ragged dot"]()[0]).trace(*RAGGED).jaxpr)
+    made.release = "0.10.2"
+    [cause] = causes(made, inside(), 1.0, target)
+    assert (cause.kind, cause.count, cause.is_verified) == ("ragged dot", 16, is_verified)
+    assert words in [*cause_lines(cause, inside())][2]
+    assert causes(made, inside(), 1.0, "tpu:v5e") == []  # there it is a kernel

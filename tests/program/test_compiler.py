@@ -12,6 +12,7 @@ from harness.program.compiler.recording import Untraceable
 from harness.program.compiler.times import compile_times
 from harness.program.compiler.tree import (
     AUTOTUNING,
+    CONVERSION,
     CUBIN,
     FUSION,
     GENERATION,
@@ -36,6 +37,8 @@ LINES = {"tanh": planted.__code__.co_firstlineno + 1, "sort": planted.__code__.c
     ("name", "parent", "is_pipeline", "expected"),
     [
         ("CpuCompiler::Compile", (PASSES, ""), True, (REST, "")),
+        ("CpuCompiler::CompileCpuExecutable", (PASSES, ""), False, (GENERATION, "")),
+        ("PjRtCpuClient::Compile", (PASSES, ""), True, (CONVERSION, "")),
         ("JitCompiler::Compile", (PASSES, ""), False, (GENERATION, LLVM)),
         ("ptxas", (GENERATION, LLVM), False, (GENERATION, CUBIN)),
         ("layout assignment", (GENERATION, LLVM), False, (GENERATION, LLVM)),
@@ -69,7 +72,7 @@ def test_every_moment_of_a_compile_is_told_once(compiled):
     assert math.isclose(told.tree.wall_s, told.wall_s, rel_tol=1e-6)
     assert math.isclose(sum(one.threads_s for one in told.groups), told.threads_s, rel_tol=1e-6)
     assert told.threads_s >= told.wall_s * 0.999
-    assert {PASSES, GENERATION, REST} <= {one.name for one in told.groups}
+    assert {CONVERSION, PASSES, GENERATION} <= {one.name for one in told.groups}
     assert 0 < told.covered <= 1
 
 

@@ -13,6 +13,7 @@ from statistics import median
 
 import msgspec
 
+from harness.program.compiler.evidence import Experiment, measured
 from harness.program.compiler.inside import Inside
 from harness.program.compiler.places import Place
 from harness.program.compiler.structure import LEAST_SHARE, Structure
@@ -51,14 +52,14 @@ class RemedyTrial(msgspec.Struct, omit_defaults=True):
 
 
 class CompileCause(msgspec.Struct, omit_defaults=True):
-    """Something that makes building a program slow."""
+    """Something that makes building a program, or calling it, slow."""
 
     kind: str
     """`constants`, `folding`, `kernels`, `unrolled scan`, `sort`, `switch`, `loop`, `repeated`,
-    `leaves`, `library`, `associative scan`."""
+    `leaves`, `library`, `associative scan`, `dumps`; of calls `narrow product`, `ragged dot`."""
     place: Place | None = None
     name: str = ""
-    """Of the operation, or of the function that a library traces."""
+    """Of the operation, of a product's dtype, or of the setting."""
     by: Place | None = None
     """Where a library traces it."""
     count: int = 0
@@ -76,6 +77,19 @@ class CompileCause(msgspec.Struct, omit_defaults=True):
     """Of the compile's wall time that is known to be its; so much a remedy can save."""
     trial: RemedyTrial | None = None
     """None where there is no program of the harness's own that has the remedy."""
+    measured: Experiment | None = None
+    """The nearest experiment with its remedy, of whatever target and release."""
+    is_verified: bool = False
+    """Whether that was of this target and release."""
+
+    @property
+    def remedy(self) -> str:
+        """Return the code of its remedy, by which experiments are called as well."""
+        if self.kind == "kernels":
+            return "sort" if self.name == "sort" else f"kernels of {self.name}"
+        if self.kind == "sort" and self.keys > 1:
+            return "sort by keys"
+        return self.kind if self.is_same else _UNLIKE.get(self.kind, self.kind)
 
     def worth_s(self, build_s: float) -> float:
         """Return what a remedy saves of a build of `build_s`, as far as that is known."""
@@ -85,17 +99,29 @@ class CompileCause(msgspec.Struct, omit_defaults=True):
         return share * build_s if self.cost_s is None else self.cost_s
 
 
+_UNLIKE = {"loop": "loop of other shapes", "switch": "switch of other branches"}
+
+FAMILIES = {"narrow product": ("cpu",), "ragged dot": ("cpu", "gpu")}
+"""Where something is slow, if not everywhere."""
+
 decoded = msgspec.json.Decoder(Structure).decode
 """What :func:`harness.program.compiler.structure.encoded` made."""
 
 
-def causes(made: Structure, inside: Inside, build_s: float) -> list[CompileCause]:
-    """Return what makes a build slow, as far as it is known, the most expensive first.
+def causes(made: Structure, inside: Inside, build_s: float, target: str = "") -> list[CompileCause]:
+    """Return what makes a build or a call slow, as far as it is known, the most expensive first.
 
-    `build_s` is what trace, lower and compile took together.
+    `build_s` is what trace, lower and compile took together; `target` is what was compiled for,
+    where that is not the platform of the process.
     """
-    found = [*_by_time(made, inside), *(CompileCause(**asdict(one)) for one in made.causes)]
-    return sorted(found, key=lambda one: one.worth_s(build_s), reverse=True)
+    target = target or made.platform
+    family = target.partition(":")[0]
+    written = (one for one in made.causes if family in FAMILIES.get(one.kind, (family,)))
+    every = [*_by_time(made, inside), *(CompileCause(**asdict(one)) for one in written)]
+    for one in every:
+        one.measured = nearest = measured(one.remedy, target, made.release)
+        one.is_verified = nearest is not None and nearest[1:3] == (target, made.release)
+    return sorted(every, key=lambda one: one.worth_s(build_s), reverse=True)
 
 
 def _by_time(made: Structure, inside: Inside) -> Iterator[CompileCause]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -42,6 +43,7 @@ class WrittenCause:
 
     kind: str
     place: Place | None = None
+    name: str = ""
     by: Place | None = None
     count: int = 0
     keys: int = 0
@@ -64,6 +66,10 @@ class Structure:
     """Those that need no more than the jaxpr."""
     kernels: list[tuple[str, Place | None]]
     """Those that somebody wrote: their names, and the lines that call them."""
+    release: str
+    """Of JAX."""
+    platform: str
+    """Of the process: `cpu`, `gpu` or `tpu`."""
 
 
 class _Row(NamedTuple):
@@ -71,13 +77,35 @@ class _Row(NamedTuple):
 
     kind: str
     primitive: str
-    counted: Callable[[dict[str, Any], Sequence[Any]], int]
-    """Of its parameters and inputs; at least :data:`LEAST_TURNS` of it are a cause."""
+    counted: Callable[[Any], int]
+    """Of the equation; at least :attr:`least` of it are a cause."""
+    least: int = LEAST_TURNS
+    name: Callable[[Any], str] = lambda _: ""
 
+
+def _dumps() -> Iterator[WrittenCause]:
+    """Yield the setting for which XLA writes files of each compile."""
+    if "--xla_dump_to=" in os.environ.get("XLA_FLAGS", ""):
+        yield WrittenCause("dumps", name="XLA_FLAGS=--xla_dump_to")
+
+
+def _narrow(equation: Any) -> int:
+    """Return the multiplications of a product whose result is of a narrow integer type, else 0."""
+    result = equation.outvars[0].aval
+    [contracted, _], _ = equation.params["dimension_numbers"]
+    terms = math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+    return math.prod(result.shape) * terms if result.dtype.name in _NARROW else 0
+
+
+_NARROW = ("int4", "int8", "int16", "uint4", "uint8", "uint16")
 
 _ROWS = (
-    _Row("unrolled scan", "scan", lambda params, _: int(params.get("unroll", 1))),
-    _Row("sort", "sort", lambda _, given: len(given)),
+    _Row("unrolled scan", "scan", lambda one: int(one.params.get("unroll", 1))),
+    _Row("sort", "sort", lambda one: len(one.invars)),
+    _Row("ragged dot", "ragged_dot_general", lambda one: one.invars[2].aval.shape[-1], 2),
+    _Row(
+        "narrow product", "dot_general", _narrow, 2**20, lambda one: one.outvars[0].aval.dtype.name
+    ),
 )
 
 
@@ -104,8 +132,10 @@ def structure(jaxpr: Any) -> Structure:
         sum(sizes.values()),
         _place(next(filter(takes, every(jaxpr)), None)),
         _place(folded),
-        [*_written(made, len(jaxpr.jaxpr.invars))],
+        [*_written(made, len(jaxpr.jaxpr.invars)), *_dumps()],
         [*called_kernels(jaxpr)],
+        jax_names.public().__version__,
+        jax_names.public().default_backend(),
     )
 
 
@@ -142,15 +172,15 @@ def _written(made: Sequence[Placed], leaves: int) -> Iterator[WrittenCause]:
     least = LEAST_SHARE * len(made)
     seen: set[tuple[str, Place | None]] = set()
     for one in made:
-        params, given = one.equation.params, one.equation.invars
         for row in _ROWS:
             place = one.path[-1] if one.path else None
             if one.equation.primitive.name == row.primitive and (row.kind, place) not in seen:
-                count = row.counted(params, given)
-                if count >= LEAST_TURNS:
+                count = row.counted(one.equation)
+                if count >= row.least:
                     seen.add((row.kind, place))
-                    keys = params.get("num_keys", 0)
-                    yield WrittenCause(row.kind, place, count=count, keys=keys)
+                    keys = one.equation.params.get("num_keys", 0)
+                    name = row.name(one.equation)
+                    yield WrittenCause(row.kind, place, name, count=count, keys=keys)
     left = list(made)
     for finds in (_switches, _associative, _of_libraries):
         for cause, own in finds(left):

@@ -22,9 +22,11 @@ PASSES, FUSION, LAYOUT = "optimisation passes", "fusion", "layout"
 SCHEDULING, BUFFERS = "scheduling", "buffer assignment"
 FOLDING, AUTOTUNING = "constant folding", "autotuning"
 GENERATION, SERIALISATION, REST = "code generation", "serialisation", "rest"
+CONVERSION = "conversion and loading"
+"""From JAX's module to XLA's, before its compiler begins, and the loading of what it made."""
 
 _BEFORE = (PASSES, FUSION, LAYOUT, SCHEDULING, BUFFERS, FOLDING, AUTOTUNING)
-GROUPS = (*_BEFORE, GENERATION, SERIALISATION, REST)
+GROUPS = (CONVERSION, *_BEFORE, GENERATION, SERIALISATION, REST)
 """All groups, in the order in which a compile goes through them."""
 
 MLIR, LLVM, CUBIN, MOSAIC = "MLIR", "LLVM", "PTX to CUBIN", "Mosaic GPU"
@@ -58,11 +60,21 @@ _OTHERS = (
     (PASSES, r"[Pp]ipeline|Phase\d|[Rr]emat|Alias|[Cc]opy.?[Ii]nsert|HloModule|^dce$|Verif"),
 )
 
-_WRAPPERS = re.compile(
-    r"^(backend_compile_and_load|PjRt\w*::Compile\b.*|\w*PjRtClient::Compile\b.*|CompileAheadOfTime|"
-    r"CompileToBackendResult|(Cpu|Gpu|NVPTX|AMDGPU|Tpu)Compiler::(Compile|Run)\w*)$"
+_WRAPPERS = (
+    (
+        CONVERSION,
+        r"^(PjRt\w*::(Compile|Load)\b.*|\w*PjRtClient::(Compile|Load)\b.*|"
+        r"CompileCpuExecutable)$",
+    ),
+    # Outside of the events in it LLVM is set up, and what was generated is freed: samples show it.
+    (GENERATION, r"^CpuCompiler::CompileCpuExecutable$"),
+    (
+        REST,
+        r"^(backend_compile_and_load|CompileAheadOfTime|CompileToBackendResult|"
+        r"(Cpu|Gpu|NVPTX|AMDGPU|Tpu)Compiler::(Compile|Run)\w*)$",
+    ),
 )
-"""Events around the whole of a compile, which are part of nothing in it."""
+"""Events around the whole of a compile, and the group of what they do by themselves."""
 
 ROOT = "backend_compile_and_load"
 """JAX's own event around a compile (jax 0.10 to 0.12)."""
@@ -214,7 +226,14 @@ def _name_groups(root: EventNode) -> None:
     while todo:
         node, parent = todo.pop()
         node.group, node.part = group_of(node.event.name, parent, node.event.is_pipeline)
-        todo += [(child, (node.group, node.part)) for child in node.children]
+        outer = (REST, "") if _wrapper(node.event.name) else (node.group, node.part)
+        todo += [(child, outer) for child in node.children]
+    if any(child.group == CONVERSION for child in root.children):  # a plugin may have no events
+        root.group = CONVERSION
+
+
+def _wrapper(name: str) -> str:
+    return next((group for group, pattern in _WRAPPERS if re.search(pattern, name)), "")
 
 
 def group_of(name: str, parent: tuple[str, str], is_pipeline: bool) -> tuple[str, str]:
@@ -225,8 +244,8 @@ def group_of(name: str, parent: tuple[str, str], is_pipeline: bool) -> tuple[str
         parent: group and part of the event that it is inside of.
         is_pipeline: XLA says that it is a pipeline of passes.
     """
-    if _WRAPPERS.match(name):
-        return REST, ""
+    if wrapper := _wrapper(name):
+        return wrapper, ""
     for part, pattern in _GENERATION:
         if re.search(pattern, name):
             return GENERATION, part

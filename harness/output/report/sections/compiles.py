@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.output.report.measured import Measured
 
 COLOURS = {
+    tree.CONVERSION: "#BBBBBB",
     tree.PASSES: SKY,
     tree.FUSION: GREEN,
     tree.LAYOUT: PINK,
