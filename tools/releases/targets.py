@@ -42,7 +42,11 @@ def built(target, workload):
 def cell(python, target, workload):
     """Return the release of an interpreter, and what building for a target gives there."""
     place = targets.find(target)
-    there = {"JAX_ENABLE_COMPILATION_CACHE": "0", "JAX_PLATFORMS": place.platforms}
+    there = {
+        "TF_CPP_MIN_LOG_LEVEL": "0",
+        "JAX_ENABLE_COMPILATION_CACHE": "0",
+        "JAX_PLATFORMS": place.platforms,
+    }
     words = [python, "-m", __spec__.name, "--target", target, workload]
     done = subprocess.run(
         words,
@@ -50,7 +54,7 @@ def cell(python, target, workload):
         text=True,
         check=False,
         cwd=ROOT,
-        env={**os.environ, **there, **place.environment},
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "0", **there, **place.environment},
     )
     if done.returncode:
         return "", (done.stderr.strip().splitlines() or ["?"])[-1][:200]
