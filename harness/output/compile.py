@@ -71,9 +71,9 @@ _REMEDIES = {
 }
 
 _MEASURES = {
-    "build_s": "lower and compile took",
-    "call_s": "a call took",
-    "flops": "XLA counted",
+    "build_s": ("faster", "slower", "lower and compile are"),
+    "call_s": ("faster", "slower", "a call is"),
+    "flops": ("fewer flops", "more flops", "XLA counts"),
 }
 
 _UNTRIED = {
@@ -172,10 +172,9 @@ def cause_lines(cause: CompileCause, inside: Inside) -> Iterator[str]:
 def _measured(one: Experiment, is_verified: bool) -> str:
     """Return what a remedy saved in an experiment, and whether that was of this target."""
     much = max(one.before, one.after) / min(one.before, one.after)
-    less = "less" if one.after <= one.before else "more"
-    less += " flops" if one.measure == "flops" else ""
-    where = f"jax {one.release} for {one.target}, in the experiment `{one.kind}`"
-    text = f"ith {where}, {_MEASURES[one.measure]} {much:.2g} times {less}"
+    less, more, what = _MEASURES[one.measure]
+    where = f"jax {one.release} for {one.target}, experiment `{one.kind}`"
+    text = f"ith {where}: {what} {much:.2g} × {less if one.after <= one.before else more}"
     return f"Measured w{text}" if is_verified else f"Not verified here. W{text}"
 
 
