@@ -48,7 +48,7 @@ def test_a_slow_compile_of_a_program_is_compiled_alone_with_jax_and_read_again(c
 
 @pytest.mark.nightly
 def test_a_case_is_reproduced_and_hlo_before_its_optimisation_is_read(command, tmp_path):
-    suite = waves.write(tmp_path / "suite", "compiling", waves.SUITE)
+    suite = waves.write(tmp_path / "suite", "reproducing", waves.SUITE)
     which = ("--case", "size=8", "--case", "axes=(0,)", "--no-try", "--benchmarks", suite)
     code, _, err = command("compile", "Wave", *which, "--reproduce", tmp_path / "wave")
     assert code == 0, err
