@@ -33,7 +33,6 @@ class CupyEager(Side):
     """`baseline(xp, ...)` on CuPy's arrays. The other two CuPy sides differ in `build` only."""
 
     name = "cupy-eager"
-    title = "the workload's baseline in CuPy, one kernel after another"
     families = ("gpu",)
     colour = "#E69F00"
     eager = True

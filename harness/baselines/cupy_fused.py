@@ -18,7 +18,6 @@ class CupyFused(CupyEager):
     """`fused_gpu()` where a workload has it, else `cupy.fuse` of its baseline."""
 
     name = "cupy-fused"
-    title = "the workload's fused GPU baseline, else cupy.fuse of the baseline"
     families = ("gpu",)
     colour = "#D55E00"
     eager = False

@@ -31,7 +31,6 @@ class CupyGraph(CupyEager):
     """
 
     name = "cupy-graph"
-    title = "the workload's baseline in CuPy, replayed as a CUDA graph"
     families = ("gpu",)
     colour = "#56B4E9"
     eager = False

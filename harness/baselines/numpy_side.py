@@ -16,7 +16,6 @@ class NumpySide(Side):
     """`baseline(xp, ...)` on NumPy's arrays."""
 
     name = "numpy"
-    title = "the workload's baseline in NumPy"
     families = ("cpu",)
     colour = "#E69F00"
     eager = True
@@ -70,7 +69,6 @@ class FusedSide(NumpySide):
     """`fused_cpu()` on NumPy's arrays. What it compiles is compiled in the first call."""
 
     name = "fused"
-    title = "the workload's fused CPU baseline (numexpr or numba)"
     families = ("cpu",)
     colour = "#D55E00"
     eager = False

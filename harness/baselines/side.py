@@ -50,8 +50,6 @@ class Side(ABC):
 
     name: ClassVar[str]
     """What records, tables and options call it."""
-    title: ClassVar[str]
-    """What it computes, in one phrase."""
     families: ClassVar[Sequence[str]]
     """The families of targets on which it is measured: of `cpu`, `gpu`, `tpu`."""
     colour: ClassVar[str]
@@ -170,7 +168,7 @@ class Side(ABC):
         return None
 
 
-OWN = ("name", "title", "families", "colour")
+OWN = ("name", "families", "colour")
 """What each side says for itself, whatever it derives from."""
 
 

@@ -25,7 +25,6 @@ class XlaSide(Side):
     """
 
     name = "xla"
-    title = "the workload's function, compiled by XLA"
     families = ("cpu", "gpu")
     colour = "#009E73"
     uses_jax = True

@@ -182,11 +182,6 @@ class SweepState:
             self.settled.add(name)
             self.done += 1
 
-    def holds(self, ref: JobCase, group: Group, process: int) -> bool:
-        """Return whether a process of a group has measured a case, now or before."""
-        record = self.now.get((ref.key, group.replicate(process)))
-        return record is not None and record.status in _MEASURED
-
     def _append(self, record: Record) -> None:
         begin, end = self.store.append([record])
         if begin == self.known_bytes:

@@ -31,7 +31,7 @@ def test_an_incomplete_side_fails_at_import_with_what_it_lacks(monkeypatch):
 
 def test_what_a_side_must_do_is_named_as_well():
     class Idle(Side):
-        name = title = "idle"
+        name = "idle"
         families = ("cpu",)
 
         def __init__(self, target):

@@ -46,7 +46,7 @@ def test_every_process_measures_every_case_in_every_stage(twice):
         assert min(values_ns(record.stages).values()) > 0
         execute, dispatch = (record.stages[stage] for stage in ("execute", "dispatch"))
         assert execute.calls.least_ns == min(execute.samples_ns) <= execute.calls.p10_ns
-        assert sum(execute.calls.counts) == execute.calls.calls >= len(execute.samples_ns)
+        assert execute.calls.calls >= len(execute.samples_ns)
         assert dispatch.calls.least_ns <= min(dispatch.samples_ns)
         assert dispatch.calls.calls >= len(dispatch.samples_ns) == 2 * blocks.BLOCKS
         assert record.stages["in_flight"].calls is None
