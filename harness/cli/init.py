@@ -71,7 +71,7 @@ def init(
       benchmarks/example.py, or predict.py       the first workload
       .github/workflows/benchmarks.yml           each pull request against its base, one comment
       .github/workflows/benchmarks-nightly.yml   harness nightly; results on the branch `results`
-      .gitignore                                 gets the line .asv/
+      .gitignore                                 gets the lines .asv/ and /report.html
       .gitattributes                             gets lines for merging results of several clones
 
     Where benchmarks/ has modules of the project's own, the folder is called workloads/: asv imports

@@ -21,7 +21,7 @@ from harness.records.installation import NAME, elsewhere
 
 Fate = Literal["new", "replaced", "added to", "kept", "unchanged"]
 
-IGNORED = ".asv/"
+IGNORED = (".asv/", "/report.html")
 """asv's environments and pages."""
 
 MERGED = (
@@ -153,12 +153,16 @@ def _workflow(template: str, project: Project) -> str:
 
 def _ignoring(project: Project) -> File:
     path = project.folder / ".gitignore"
-    there = (line.strip().strip("/") for line in (_read(path) or "").splitlines())
-    is_there = IGNORED.strip("/") in there
-    if not is_there and project.git_root:
-        command = ["git", "-C", str(project.folder), "check-ignore", "--quiet", IGNORED]
-        is_there = not subprocess.run(command, capture_output=True, check=False).returncode
-    return _with_lines(path, [IGNORED], is_there)
+    there = {line.strip().strip("/") for line in (_read(path) or "").splitlines()}
+    missing = [line for line in IGNORED if line.strip("/") not in there]
+    if project.git_root:
+        ignored = ["git", "-C", str(project.folder), "check-ignore", "--quiet"]
+        missing = [
+            line
+            for line in missing
+            if subprocess.run([*ignored, line.lstrip("/")], capture_output=True).returncode
+        ]
+    return _with_lines(path, missing, not missing)
 
 
 def _merging(project: Project) -> File:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 import sys
@@ -40,7 +41,20 @@ def origin_of(file: str) -> Origin | None:
         return "jax"
     if file.startswith(_LIBRARIES) or any(site in file for site in _SITES):
         return "library"
-    return "program"
+    folders = (os.path.join(folder, "") for folder in sys.path if folder)
+    inside = ((folder, file[len(folder) :]) for folder in folders if file.startswith(folder))
+    installed = any(rest.split(os.sep)[0] in _installed(folder) for folder, rest in inside)
+    return "library" if installed else "program"
+
+
+@functools.cache
+def _installed(folder: str) -> set[str]:
+    """Return what pip put into a folder that is no environment's (`pip install --target`)."""
+    names: set[str] = set()
+    for record in glob.glob(os.path.join(glob.escape(folder), "*.dist-info", "RECORD")):
+        with open(record, encoding="utf-8") as lines:
+            names.update(re.split("[/,]", line, maxsplit=1)[0] for line in lines)
+    return names
 
 
 @functools.cache

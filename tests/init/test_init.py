@@ -215,20 +215,20 @@ def test_files_that_are_there_are_kept_and_what_they_lack_is_told(tmp_path):
     assert package.text("perf/__init__.py") == "# mine\n"
     assert "suite.install()" in said
     assert "predict" in package.text("perf/predict.py")
-    assert package.text(".gitignore") == "build/\n.asv/\n"
+    assert package.text(".gitignore") == "build/\n.asv/\n/report.html\n"
 
 
 def test_force_replaces_files_and_keeps_what_git_ignores(tmp_path):
     package = Package(tmp_path)
     package.write(package.folder / "asv.conf.json", "no JSON at all")
-    package.write(package.folder / ".gitignore", "build/\n.asv\n")
+    package.write(package.folder / ".gitignore", "build/\n.asv\n*.html\n")
     package.write(package.folder / "benchmarks" / "mine.py", "from harness import Workload\n")
     said = package.init(code=2)
     assert "asv cannot read" in said
     assert "--force" in said
     package.init("--force")
     assert configuration(package)["benchmark_dir"] == "benchmarks"
-    assert package.text(".gitignore") == "build/\n.asv\n"
+    assert package.text(".gitignore") == "build/\n.asv\n*.html\n"
     assert not (package.folder / "benchmarks" / "example.py").exists(), "there is a module"
 
 

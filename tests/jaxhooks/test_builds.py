@@ -3,9 +3,11 @@
 import functools
 import gc
 import inspect
+import subprocess
 import sys
 import time
 import weakref
+import zipfile
 
 import jax
 import jax.numpy as jnp
@@ -317,3 +319,19 @@ def test_lines_noted_by_instruction_are_those_of_the_frame():
 
     frames, line = here()
     assert (frames[-1].function.split(".")[-1], frames[-1].line) == ("here", line)
+
+
+@pytest.mark.parametrize("file", ["lib/core.py", "single.py"])
+def test_what_pip_puts_into_a_folder_is_a_librarys(tmp_path, monkeypatch, file):
+    wheel, folder = tmp_path / "lib-1-py3-none-any.whl", tmp_path / "deps"
+    info = "lib-1.dist-info"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(file, "")
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: lib\nVersion: 1\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", f"{file},,\n")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--target"]
+    subprocess.run([*pip, str(folder), str(wheel)], check=True)
+    monkeypatch.syspath_prepend(folder)
+    assert call_sites.origin_of(str(folder / file)) == "library"
+    assert call_sites.origin_of(str(folder / "mine.py")) == "program"
