@@ -57,8 +57,8 @@ class AsvCall:
     @classmethod
     def current(cls) -> AsvCall:
         """Return what asv asks of this process; nothing in particular where no asv started it."""
-        found = json.loads(os.environ.get(VARIABLE, "{}"))
-        return cls(**{**found, "bench": tuple(found.get("bench", ()))})
+        call = json.loads(os.environ.get(VARIABLE, "{}"))
+        return cls(**{**call, "bench": tuple(call.get("bench", ()))})
 
     @property
     def effort(self) -> sampling.Effort:

@@ -51,11 +51,11 @@ def _versions(executable: str, changed_ns: int) -> tuple[str, dict[str, str]]:
     `changed_ns` tells what was installed there before from what is now.
     """
     if executable == sys.executable:
-        known = {name: installed(name) for name in ("jax", "jaxlib")}
+        versions = {name: installed(name) for name in ("jax", "jaxlib")}
         python = ".".join(map(str, sys.version_info[:2]))
-        return python, {name: version for name, version in known.items() if version}
-    found = subprocess.run([executable, "-c", _PROBE], capture_output=True, text=True, check=True)
-    python, others = json.loads(found.stdout)
+        return python, {name: version for name, version in versions.items() if version}
+    ran = subprocess.run([executable, "-c", _PROBE], capture_output=True, text=True, check=True)
+    python, others = json.loads(ran.stdout)
     return python, others
 
 
@@ -73,8 +73,8 @@ def _existing_init(self: Any, *arguments: Any) -> None:
 
 
 def _name(self: Any) -> str:
-    python, found = _versions(self._executable, 0)
-    jax = {name: version for name, version in found.items() if name == "jax"}
+    python, versions = _versions(self._executable, 0)
+    jax = {name: version for name, version in versions.items() if name == "jax"}
     name: str = get_env_name(self.tool_name, python, jax, self._tagged_env_vars)
     return name
 
@@ -93,11 +93,11 @@ def _requirements(self: Any) -> dict[str, str]:
 
 
 def _find_python(python: str) -> str | None:
-    found: str | None = _asv_find_python(python)
-    if found is None:
+    executable: str | None = _asv_find_python(python)
+    if executable is None:
         return None
-    works = subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
-    return found if works else None
+    works = subprocess.run([executable, "-c", ""], capture_output=True, check=False).returncode == 0
+    return executable if works else None
 
 
 def install() -> None:

@@ -112,8 +112,10 @@ def _wanted(variable: str) -> bool:
 def _commit(call: AsvCall, repo: Path, results: Path) -> Commit:
     built = os.environ.get("ASV_COMMIT")  # set in the environments that asv makes
     head = commit_of(repo, exclude=results)
-    found = commit_of(repo, built or call.commit or "HEAD")
-    return head if found.hash == head.hash else found if found.hash else Commit(built or "")
+    measured = commit_of(repo, built or call.commit or "HEAD")
+    return (
+        head if measured.hash == head.hash else measured if measured.hash else Commit(built or "")
+    )
 
 
 def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], float]:

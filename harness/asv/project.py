@@ -80,14 +80,14 @@ def configuration(file: Path) -> Any:
     try:
         conf = Config.load(str(file))
     except (UserError, OSError, ValueError, TypeError, AttributeError) as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        raise UsageError(f"asv cannot read {file}: {said}.") from None
-    known = {**vars(Config()), "repo": "", "version": 1, "build_cache_size": 2}
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise UsageError(f"asv cannot read {file}: {reason}.") from None
+    settings = {**vars(Config()), "repo": "", "version": 1, "build_cache_size": 2}
     for name, value in vars(conf).items():
-        meant = get_close_matches(name, known, 1, 0.85)
-        if name not in known and meant:
+        meant = get_close_matches(name, settings, 1, 0.85)
+        if name not in settings and meant:
             raise UsageError(f"{file}: asv knows no {name!r}. Did you mean {meant[0]!r}?")
-        usual = known.get(name)
+        usual = settings.get(name)
         if isinstance(usual, str | list | dict) and not isinstance(value, type(usual)):
             kind = {str: "a text", list: "a list", dict: "an object"}[type(usual)]
             raise UsageError(f"{file}: {name} is {value!r:.60}; expected {kind}.")

@@ -153,14 +153,14 @@ def _reader(metric: str) -> Callable[..., Any]:
         if work is not None:
             return work()
         if call.profile == "profile":
-            found = math.nan  # nothing is measured: asv shows n/a, and not "failed"
+            figure = math.nan  # nothing is measured: asv shows n/a, and not "failed"
         else:
-            found = look_up(type(self), answers, stage, case_params)
+            figure = look_up(type(self), answers, stage, case_params)
         if call.profile:
             from harness.asv.measure import work_of  # other readers, a process each, need none
 
             work = work_of(type(self), case_at(type(self), case_params), stage)
-        return found
+        return figure
 
     track.__name__ = f"track_{metric}"
     return track
@@ -177,11 +177,11 @@ def look_up(workload: type[Workload], answers: Answer, stage: str, params: tuple
     from asv_runner.benchmarks.mark import SkipNotImplemented
 
     case = case_at(workload, params)
-    found = answers["cases"].get(case.id) if params else answers["process"]
-    if found is None:
+    answered = answers["cases"].get(case.id) if params else answers["process"]
+    if answered is None:
         lacking = targets.find(case.target).lacking()
         raise SkipNotImplemented(lacking or f"{case.id} was not measured")
-    answer = found.get(stage, {"skip": f"no stage {stage} here"})
+    answer = answered.get(stage, {"skip": f"no stage {stage} here"})
     if "skip" in answer:
         raise SkipNotImplemented(answer["skip"])
     if "fail" in answer:

@@ -277,9 +277,9 @@ def _answered_ms(ours: Mapping[str, str], results: Any, benchmarks: Any) -> dict
     return answered
 
 
-def with_targets_of(benchmark: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def with_targets_of(benchmark: dict[str, Any], listed: Mapping[str, Any]) -> dict[str, Any]:
     """Return a benchmark with the targets that are listed already, of those it has still."""
-    before = known.get(benchmark["name"], {}).get("params") or [[]]
+    before = listed.get(benchmark["name"], {}).get("params") or [[]]
     names, params = benchmark.get("param_names", []), benchmark.get("params")
     if not params or names[-1:] != ["target"] or "harness_targets" not in benchmark:
         return benchmark
@@ -290,11 +290,11 @@ def with_targets_of(benchmark: dict[str, Any], known: Mapping[str, Any]) -> dict
 
 def _save_all(self: Any) -> None:
     try:
-        known = Benchmarks.load(self._conf)._all_benchmarks
+        earlier = Benchmarks.load(self._conf)._all_benchmarks
     except UserError:
-        known = {}
+        earlier = {}
     measured = self._all_benchmarks
-    listed = {name: with_targets_of(one, known) for name, one in measured.items()}
+    listed = {name: with_targets_of(one, earlier) for name, one in measured.items()}
     self._all_benchmarks = listed
     try:
         _save(self)
@@ -344,5 +344,5 @@ def _by_environment(conf: Any, commit: str, options: Mapping[str, Any]) -> dict[
         return {}  # asv says so
     with contextlib.suppress(NoSuchNameError):
         commit = get_repo(conf).get_hash_from_name(commit)
-    found = iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
-    return {result.env_name: result for result in found}
+    results = iter_results_for_machine_and_hash(conf.results_dir, machine, commit)
+    return {result.env_name: result for result in results}

@@ -228,10 +228,10 @@ def _explain(pair: RequestPair) -> Explained:
         return Explained(b.module, _same_key(pair), a, b)
     if b.reason in (events.NO_DIRECTORY, events.UNUSABLE_DIRECTORY):
         return Explained(b.module, _no_cache("another key", "b", b, pair.run_b), a, b)
-    found = differences(pair)
-    changes = _causes(pair, found)
-    why = Why("another key", parts=tuple(one.part for one in found), changes=changes)
-    return Explained(b.module, why, a, b, tuple(found))
+    parts = differences(pair)
+    changes = _causes(pair, parts)
+    why = Why("another key", parts=tuple(one.part for one in parts), changes=changes)
+    return Explained(b.module, why, a, b, tuple(parts))
 
 
 def _same_key(pair: RequestPair) -> Why:
@@ -289,23 +289,23 @@ def components(event: Request) -> dict[str, Component]:
 def differences(pair: RequestPair) -> list[PartDifference]:
     """Return the components that differ; of an upgrade, which changes others too, jaxlib alone."""
     mine, yours = components(pair.a), components(pair.b)
-    found = []
+    parts = []
     for name in {**mine, **yours}:
         if name not in mine or name not in yours:
             change = KeyChange("one release", "", *(name * (name in one) for one in (mine, yours)))
-            found.append(PartDifference(name, (change,)))
+            parts.append(PartDifference(name, (change,)))
         elif mine[name].sha256 != yours[name].sha256:
             compared = COMPARED.get(name, _values)(pair, mine[name], yours[name])
-            found.append(PartDifference(name, *compared))
-    upgrades = [one for one in found if one.part == JAXLIB]
-    return upgrades or found
+            parts.append(PartDifference(name, *compared))
+    upgrades = [one for one in parts if one.part == JAXLIB]
+    return upgrades or parts
 
 
-def _causes(pair: RequestPair, found: Sequence[PartDifference]) -> tuple[KeyChange, ...]:
+def _causes(pair: RequestPair, parts: Sequence[PartDifference]) -> tuple[KeyChange, ...]:
     """Return what made the key another one: no notes, and nothing that follows from the rest."""
     if not pair.a.components or not pair.b.components:
         return (KeyChange("no components"),)
-    every = [change for one in found for change in one.changes if change.kind not in NOTES]
+    every = [change for one in parts for change in one.changes if change.kind not in NOTES]
     flags = {_flag_name(one.name) for one in every if one.kind in ("flag added", "flag removed")}
     computation = [components(one).get(cache_keys.COMPUTATION) for one in (pair.a, pair.b)]
     causes = []
@@ -317,7 +317,7 @@ def _causes(pair: RequestPair, found: Sequence[PartDifference]) -> tuple[KeyChan
             if field == _BY_SIZE and computation[0] != computation[1]:
                 continue
         causes.append(change)
-    if {cache_keys.COMPUTATION, cache_keys.COMPILE_OPTIONS} & {one.part for one in found}:
+    if {cache_keys.COMPUTATION, cache_keys.COMPILE_OPTIONS} & {one.part for one in parts}:
         causes += pair.changed_settings()
     return tuple(dict.fromkeys(causes))
 

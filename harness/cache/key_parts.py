@@ -81,7 +81,9 @@ def accelerator_changes(a: str, b: str) -> tuple[KeyChange, ...]:
         ("processor", old.processor, new.processor, True),
     )
     changes = [
-        KeyChange(kind, "", f"{x}", f"{y}") for kind, x, y, known in compared if known and x != y
+        KeyChange(kind, "", f"{x}", f"{y}")
+        for kind, x, y, is_recorded in compared
+        if is_recorded and x != y
     ]
     lost, gained = old.features - new.features, new.features - old.features
     if lost or gained:

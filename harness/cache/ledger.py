@@ -67,10 +67,10 @@ def read(path: Path | str) -> Requests:
     return Requests(tuple(events), parts_of(path), broken)
 
 
-def _requests_of(found: Lines) -> Iterator[Request]:
+def _requests_of(lines: Lines) -> Iterator[Request]:
     """Yield the requests of a file; those of a profile with its process, and when they were."""
-    started, jax = found.started, ""
-    for line in found.lines:
+    started, jax = lines.started, ""
+    for line in lines.lines:
         if isinstance(line, Request):
             yield line
         elif isinstance(line, Import):
@@ -192,14 +192,14 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
     cold = cold_seconds([*earlier, *events])
     later = later_directories(events)
     hits = [event for event in events if event.outcome == "hit"]
-    known = [event for event in hits if event.key in cold]
+    with_cold = [event for event in hits if event.key in cold]
     # An entry holds the compile's whole seconds, rounded down.
     stored = [event.stored_compile_s for event in hits if event.key not in cold]
     least_s = sum(whole_s for whole_s in stored if whole_s is not None)
     most_s = math.inf if None in stored else least_s + len(stored)
     unwritten = Counter(event.reason for event in events if event.outcome == "unwritten")
     compiled_s = sum(event.compile_ns for event in events) / 1e9
-    spared_s = sum(cold[event.key] for event in known)
+    spared_s = sum(cold[event.key] for event in with_cold)
     return Summary(
         processes=len({(event.host, event.pid) for event in events}),
         requests=len(events),
@@ -217,7 +217,7 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
         load_s=sum(event.load_ns for event in hits) / 1e9,
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
-        hits_without_cold=len(hits) - len(known),
+        hits_without_cold=len(hits) - len(with_cold),
         jax_saved_s=sum(event.jax_saved_ns for event in hits) / 1e9,
         lock_wait_s=sum(event.lock_wait_ns for event in events) / 1e9,
         own_s=sum(event.own_ns for event in events) / 1e9,
@@ -268,6 +268,6 @@ def frame(events: Iterable[Request], earlier: Iterable[Request] = ()) -> pd.Data
         else:
             columns[name] = values
     columns["saved_s"] = [saved_s(event, cold) for event in events]
-    found = pd.DataFrame(columns)
-    found["at"] = pd.to_datetime([event.at_s for event in events], unit="s", utc=True)
-    return found
+    rows = pd.DataFrame(columns)
+    rows["at"] = pd.to_datetime([event.at_s for event in events], unit="s", utc=True)
+    return rows

@@ -50,15 +50,15 @@ def load(directory: Path, names: Sequence[str]) -> Loads:
 
     `names` are those of entries, without `-cache`.
     """
-    said: dict[str, str] = {}
-    while left := [name for name in names if name not in said]:
-        told, died = _one_process(directory, left)
-        said |= told
+    refusals: dict[str, str] = {}
+    while left := [name for name in names if name not in refusals]:
+        answers, died = _one_process(directory, left)
+        refusals |= answers
         if died:
-            said[left[len(told)]] = died
-    bad = {name: text for name, text in said.items() if text}
+            refusals[left[len(answers)]] = died
+    bad = {name: text for name, text in refusals.items() if text}
     refused = {n: text for n, text in bad.items() if _PROVES.search(text) or "killed" in text}
-    return Loads(len(said) - len(bad), refused, len(bad) - len(refused))
+    return Loads(len(refusals) - len(bad), refused, len(bad) - len(refused))
 
 
 def _one_process(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], str]:
@@ -86,10 +86,10 @@ def _one_process(directory: Path, names: Sequence[str]) -> tuple[dict[str, str],
             f"The entries could not be loaded: {last}. Install the jax that reads them in "
             f"{sys.executable}, or leave out --load."
         )
-    told: dict[str, str] = {}
+    answers: dict[str, str] = {}
     for line in lines:
-        told |= json.loads(line)
-    return told, died
+        answers |= json.loads(line)
+    return answers, died
 
 
 def _load_each(directory: str, names: Sequence[str]) -> None:

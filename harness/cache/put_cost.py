@@ -62,9 +62,9 @@ def measure(entries: int, scratch: Path | None = None) -> PutCost:
             parent = str(where.parent)
     except (OSError, ChildError) as error:
         slow = isinstance(error, ChildTimeout)
-        said = f"it took more than {TIMEOUT_S:.0f} s" if slow else str(error).rstrip(".")
+        reason = f"it took more than {TIMEOUT_S:.0f} s" if slow else str(error).rstrip(".")
         raise HarnessError(
-            f"The cost of JAX's own write in a scratch directory could not be measured: {said}. "
+            f"The cost of JAX's own write in a scratch directory could not be measured: {reason}. "
             "Give --scratch a folder with room for it, or leave it out with --no-put-cost."
         ) from None
     scale = entries / made if made else 1.0

@@ -130,21 +130,21 @@ def _rows(events: pd.DataFrame) -> pd.DataFrame:
 
 
 def _modules(newest: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
-    found = newest.groupby("module").agg(
+    modules = newest.groupby("module").agg(
         requests=("hit", "size"),
         hits=("hit", "sum"),
         lost_s=("compile_s", "sum"),
         saved_s=("saved_s", lambda saved_s: saved_s.sum(skipna=False)),
         why=("reason", lambda reasons: "; ".join(filter(None, reasons.unique()))),
     )
-    found.insert(4, "all_lost_s", every.groupby("module")["compile_s"].sum())
-    found = found.reset_index()
-    return found.sort_values(["lost_s", "saved_s", "module"], ascending=[False, False, True])
+    modules.insert(4, "all_lost_s", every.groupby("module")["compile_s"].sum())
+    modules = modules.reset_index()
+    return modules.sort_values(["lost_s", "saved_s", "module"], ascending=[False, False, True])
 
 
 def _hosts(newest: pd.DataFrame) -> pd.DataFrame:
     hosts = newest.groupby("host")
-    found = hosts.agg(
+    table = hosts.agg(
         processes=("pid", "nunique"),
         requests=("hit", "size"),
         hits=("hit", "sum"),
@@ -154,5 +154,5 @@ def _hosts(newest: pd.DataFrame) -> pd.DataFrame:
         bytes_per_s=("bytes_in", "sum"),
         lock_wait_s=("lock_wait_s", "sum"),
     )
-    found["bytes_per_s"] /= hosts["load_s"].sum()
-    return found.reset_index()
+    table["bytes_per_s"] /= hosts["load_s"].sum()
+    return table.reset_index()

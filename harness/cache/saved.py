@@ -27,11 +27,11 @@ LEAST_WAIT_NS = 1_000_000
 
 def cold_seconds(events: Iterable[Request]) -> dict[str, float]:
     """Return the median seconds in XLA of every key that some process compiled."""
-    found: dict[str, list[float]] = {}
+    by_key: dict[str, list[float]] = {}
     for event in events:
         if event.key and event.compile_ns and event.outcome != "failed":
-            found.setdefault(event.key, []).append(event.compile_ns / 1e9)
-    return {key: statistics.median(seconds) for key, seconds in found.items()}
+            by_key.setdefault(event.key, []).append(event.compile_ns / 1e9)
+    return {key: statistics.median(seconds) for key, seconds in by_key.items()}
 
 
 def saved_s(event: Request, cold: dict[str, float]) -> float | None:

@@ -72,8 +72,8 @@ COMMANDS = {
 @click.pass_context
 def _options(context: click.Context, version: bool, as_json: bool) -> None:
     if version and as_json:
-        found = {name: _installed(name) for name in ("jax", "jaxlib")}
-        print(json.dumps({"harness": __version__, "python": platform.python_version(), **found}))
+        versions = {name: _installed(name) for name in ("jax", "jaxlib")}
+        print(json.dumps({"harness": __version__, "python": platform.python_version(), **versions}))
     elif version:
         print(f"harness {__version__}")
     elif as_json:
@@ -112,8 +112,14 @@ app = LazyGroup(
 
 
 MACHINE = {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE),
-    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EROFS,
+    errno.EIO,
+    errno.ESTALE,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
 }
 """Errors of a disk or a limit that may meet any line, and are no defect of it."""
 

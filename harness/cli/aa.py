@@ -93,22 +93,22 @@ def aa(
     run = arms.name_of_run(context, level.name, name, chosen)
     try:
         with progress() as on_progress:
-            found = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
+            ran = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     except KeyboardInterrupt:
         say("interrupted. Finished records are stored; the same command continues.")
         raise Exit(ExitCode.INTERRUPTED) from None
-    if not found.measured and not found.reused:
+    if not ran.measured and not ran.reused:
         say("nothing was measured.")
-        raise Exit(ExitCode.SOME_FAILED if found.failed else ExitCode.NOTHING)
+        raise Exit(ExitCode.SOME_FAILED if ran.failed else ExitCode.NOTHING)
     file = stored.file_of(context, run)
     before = stored.power_before(file)
-    rates = stored.rates_of(found, context, level.name, before, any(chosen), seed or 0)
+    rates = stored.rates_of(ran, context, level.name, before, any(chosen), seed or 0)
     stored.write(file, rates)
-    there = f"{found.measured} records measured, {found.reused} were there. Stored in {file}"
+    there = f"{ran.measured} records measured, {ran.reused} were there. Stored in {file}"
     print_page([*_page(rates), there])
-    if found.failed:
-        say(f"{found.failed} records are of cases that failed; they are not counted.")
-    if found.failed or discovered.broken:
+    if ran.failed:
+        say(f"{ran.failed} records are of cases that failed; they are not counted.")
+    if ran.failed or discovered.broken:
         raise Exit(ExitCode.SOME_FAILED)
 
 

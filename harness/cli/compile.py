@@ -36,8 +36,17 @@ from harness.workload import discovery
 from harness.workload.workload import name_of
 
 COLUMNS = (
-    *("path", "name", "group", "count", "wall_s", "own_wall_s", "threads_s"),
-    *("calls", "own_calls", "file", "line"),
+    "path",
+    "name",
+    "group",
+    "count",
+    "wall_s",
+    "own_wall_s",
+    "threads_s",
+    "calls",
+    "own_calls",
+    "file",
+    "line",
 )
 """Of a row of the trees: those of passes, and behind them those of Python's calls."""
 

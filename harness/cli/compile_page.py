@@ -102,9 +102,9 @@ def _tree(top: _Branch, depth: int, amount: str, least: float) -> Iterator[tuple
     def walk(one: _Branch, around: str, level: int) -> Iterator[tuple[str, _Branch]]:
         times = f" × {one.count}" if one.count > 1 else ""
         yield f"{'  ' * level}{around}{branch_text(one)}{times}", one
-        found = [(each, shown(each)) for each in inside(one) if level + 1 < depth]
-        names = Counter(branch_text(last) for _, last in found)
-        for each, last in found:
+        children = [(each, shown(each)) for each in inside(one) if level + 1 < depth]
+        names = Counter(branch_text(last) for _, last in children)
+        for each, last in children:
             is_told = names[branch_text(last)] == 1 or last is each
             yield from walk(last, "" if is_told else f"{branch_text(each)} > ", level + 1)
 
@@ -125,8 +125,8 @@ def _calls(stage: CallBranch, depth: int | None, least: float) -> Iterator[Part]
         yield Heading(f"Calls of Python in {stage.name}, by line of yours and equation")
         frame = pd.DataFrame(rows, columns=["where", *_FIGURES])
         yield TextTable(frame, cut=("where",), dropped=_DROPPED)
-    found = (("line", callers.lines(stage)), ("primitive", callers.primitives(stage)))
-    for kind, sums in found[: 2 if stage.name == "lower" else 1]:
+    tables = (("line", callers.lines(stage)), ("primitive", callers.primitives(stage)))
+    for kind, sums in tables[: 2 if stage.name == "lower" else 1]:
         shown = [one for one in sums[:MOST_ROWS] if one.own_calls >= least * stage.calls]
         if len(shown) > 1:
             yield Heading(f"{stage.name.capitalize()}, by {kind}")

@@ -79,8 +79,8 @@ def _page(rows: pd.DataFrame, usable: bool) -> Iterator[Part]:
         )
     else:
         yield Heading("This machine can measure, and nothing is in the way.")
-    for what, found, advice in rows.itertuples(index=False):
-        yield f"{what}: {found}"
+    for what, text, advice in rows.itertuples(index=False):
+        yield f"{what}: {text}"
         if advice:
             yield f"  {advice}"
 
@@ -88,8 +88,8 @@ def _page(rows: pd.DataFrame, usable: bool) -> Iterator[Part]:
 def _installed(here: list[targets.Sighting]) -> Iterator[Look]:
     python = ".".join(map(str, sys.version_info[:3]))
     packages = ("jax-harness", "jax", "jaxlib")
-    found = ", ".join(f"{name} {installed(name) or 'without metadata'}" for name in packages)
-    yield "versions", f"{found}, Python {python}", ""
+    text = ", ".join(f"{name} {installed(name) or 'without metadata'}" for name in packages)
+    yield "versions", f"{text}, Python {python}", ""
     for what, wanted in (("measured on", False), ("compiled for", True)):
         names = [one.name for one in here if bool(targets.find(one.name).compile_only) is wanted]
         yield what, ", ".join(names) or "nothing", ""
@@ -113,9 +113,9 @@ def _quiet() -> Iterator[Look]:
         yield "taken by the host", f"{part:.1%} of the time", advice if part > 0.02 else ""
     low, high = (statistics.quantiles(times, n=10)[at] for at in (0, -1))
     slowest = times[-1] / statistics.median(times)
-    found = f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: {slowest:.1f}"
+    text = f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: {slowest:.1f}"
     advice = "Times scatter: more processes (--effort thorough), or verdicts by counts (--counts)."
-    yield "a loop of 1 ms", found, advice if high / low > WIDE else ""
+    yield "a loop of 1 ms", text, advice if high / low > WIDE else ""
     if GOVERNOR.exists():
         governor = GOVERNOR.read_text().strip()
         advice = "Set it to performance: the clock changes while it is measured."
@@ -142,10 +142,10 @@ def _loop(turns: int) -> int:
 
 def _project(results: Path) -> Iterator[Look]:
     name = machine_name()
-    known = stored(results, name, "default")
+    overheads = stored(results, name, "default")
     advice = "`harness aa --power` measures how often verdicts are wrong here."
-    found = f"measured for {name}" if known else f"not measured for {name}"
-    yield "error rates", found, "" if known else advice
+    text = f"measured for {name}" if overheads else f"not measured for {name}"
+    yield "error rates", text, "" if overheads else advice
     if top_of(Path.cwd()) is None:
         yield "git", "no repository here", "Results are filed under commits: git init."
     if not Path("benchmarks").is_dir() and not Path("asv.conf.json").exists():
@@ -173,7 +173,7 @@ def _damaged(results: Path) -> Iterator[Look]:
     files, damages = damage(results)
     for one in damages:
         name, advice = _DAMAGE[one.kind]
-        found = f"{os.path.relpath(one.file, results)}: {counted(one.count, name)}"
-        yield "results", clean(found + (one.what and f" ({one.what})")), advice
+        text = f"{os.path.relpath(one.file, results)}: {counted(one.count, name)}"
+        yield "results", clean(text + (one.what and f" ({one.what})")), advice
     if not damages:
         yield "results", f"{counted(files, 'file')} in {results}, every line readable", ""

@@ -36,15 +36,15 @@ def list_(
 
     Exit codes: 0 fine; 2 wrong usage, or a workload that is wrongly declared.
     """
-    found = discover(benchmarks, [*(workloads or []), *(select or [])])
+    discovered = discover(benchmarks, [*(workloads or []), *(select or [])])
     rows = pd.DataFrame(
-        [_workload_row(workload) for workload in found.workloads],
+        [_workload_row(workload) for workload in discovered.workloads],
         columns=["workload", "cases", "axes", "shows"],
     )
     cases = counted(int(rows["cases"].sum()), "case")
     answer = Heading(f"{counted(len(rows), 'workload')}, {cases} on one target.")
     output.show([answer, TextTable(rows, rows.columns, ("axes", "shows"), ("axes",))], rows)
-    if found.broken:
+    if discovered.broken:
         raise Exit(ExitCode.USAGE)
 
 
@@ -118,24 +118,24 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
 
 def discover(benchmarks: Path, select: list[str]) -> discovery.Found:
     """Return the workloads of a folder that are selected; what of it is broken is said."""
-    found = discovery.discover(benchmarks)
-    rest = " The rest goes on without it." if found.workloads else ""
-    for place, reason in found.broken.items():
+    discovered = discovery.discover(benchmarks)
+    rest = " The rest goes on without it." if discovered.workloads else ""
+    for place, reason in discovered.broken.items():
         say(f"{place}: {reason}{rest}")
-    if any("ModuleNotFoundError" in reason for reason in found.broken.values()):
+    if any("ModuleNotFoundError" in reason for reason in discovered.broken.values()):
         say(
             f"Modules are looked for in {Path.cwd()}, beside {benchmarks}, in ASV_PYTHONPATH and "
             f"among what is installed for {sys.executable}: install what is missing there."
         )
-    if not found.workloads and found.broken:
+    if not discovered.workloads and discovered.broken:
         raise UsageError(f"No workload in {benchmarks} can be used.")
-    if not found.workloads:
+    if not discovered.workloads:
         raise UsageError(
             f"No workload is defined in {benchmarks}. A workload is a class that derives from "
             "harness.Workload; `harness init` writes one to begin with."
         )
-    found.workloads = discovery.select(found.workloads, select)
-    return found
+    discovered.workloads = discovery.select(discovered.workloads, select)
+    return discovered
 
 
 def with_cases(workloads: list[type[Workload]], case: list[str]) -> list[type[Workload]]:

@@ -163,18 +163,18 @@ def _differences(
 ) -> Iterator[Part]:
     """Yield what there is to say of each pair, and note in `differ` whether they do."""
     for a, b in pairs:
-        found = comparison.compare(a, b, stage)
+        compared = comparison.compare(a, b, stage)
         if differ:
             yield ""
-        differ.append(found.differ)
-        yield Heading(verdict_text(found, a, b, stage))
+        differ.append(compared.differ)
+        yield Heading(verdict_text(compared, a, b, stage))
         yield Heading(f"a: {a.label}")
         yield Heading(f"b: {b.label}")
-        if found.facts:
-            yield found.facts
-        if found.text and not facts_only:
+        if compared.facts:
+            yield compared.facts
+        if compared.text and not facts_only:
             yield ""
-            yield from coloured_difference(found.text)
+            yield from coloured_difference(compared.text)
 
 
 _STYLES = [

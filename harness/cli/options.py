@@ -274,11 +274,11 @@ def command(
     Each parameter has its `Option` or `Argument` among the settings, or behind its type, or stands
     for a group of options; other settings are the command's, such as `common`.
     """
-    told = {name: one for name, one in settings.items() if isinstance(one, Option)}
-    given = {name: one for name, one in settings.items() if name not in told}
+    common = {name: one for name, one in settings.items() if isinstance(one, Option)}
+    given = {name: one for name, one in settings.items() if name not in common}
 
     def made(function: Callable[..., None]) -> click.Command:
-        parameters, call = _spread(function, told)
+        parameters, call = _spread(function, common)
         own: dict[str, Any] = {
             "help": inspect.cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n"),
             "context_settings": SETTINGS,
@@ -308,8 +308,8 @@ def _spread(
         name, annotation = parameter.name, parameter.annotation
         if annotation in _GROUPS:
             groups[name] = _GROUPS[annotation]
-            for member, told in groups[name][1].items():
-                add(member, *told)
+            for member, words in groups[name][1].items():
+                add(member, *words)
         else:
             add(name, annotation, parameter.default)
 

@@ -113,8 +113,8 @@ class Output:
         if self.format is Format.csv:
             self.text(_frame(rows).to_csv(index=False))
         elif self.format is Format.json:
-            found = _frame(rows).to_dict("records") if document is None else document
-            self.text(json_text(found))
+            content = _frame(rows).to_dict("records") if document is None else document
+            self.text(json_text(content))
         elif self.format is Format.markdown:
             self.text(markdown(parts))
         else:
@@ -295,8 +295,8 @@ def _frame(rows: pd.DataFrame | Sequence[Any]) -> pd.DataFrame:
     if isinstance(rows, pd.DataFrame):
         return rows
     text = json.dumps(plain(rows), ensure_ascii=False)
-    known = json.loads(text.encode("utf-8", "replace"))  # no file name that is not UTF-8
-    return pd.json_normalize(known)
+    parsed = json.loads(text.encode("utf-8", "replace"))  # no file name that is not UTF-8
+    return pd.json_normalize(parsed)
 
 
 def json_text(document: Any) -> str:

@@ -90,13 +90,13 @@ def _live() -> Iterator[Callable[[Message], None]]:
         *columns, console=notes, transient=True, expand=True, refresh_per_second=2
     ) as bar:
         task = bar.add_task("starting", total=None)
-        told: list[Expected] = []  # of several sweeps, what is expected of the first is of all
+        expected: list[Expected] = []  # of several sweeps, what is expected of the first is of all
 
         def on_progress(message: Message) -> None:
             if message.expected is not None:
-                if not told:
+                if not expected:
                     bar.console.print(expected_text(message.expected), markup=False)
-                    told.append(message.expected)
+                    expected.append(message.expected)
                 return
             text = printable(f"process {message.process + 1}: {_at(message)}")
             bar.update(task, completed=message.done, total=message.total, description=text)

@@ -143,9 +143,9 @@ def stage_table(frame: pd.DataFrame) -> Iterator[Part]:
         yield f"{', '.join(called)}: median of calls; `harness show --calls` has the least."
     if table.apply(lambda texts: texts.str.startswith("≥")).any(axis=None):
         yield "≥: the least call of a process, where its median is not known."
-    said = (
+    note = (
         tables.process_text(frame),
         *tables.compile_texts(frame, 5, LONG_COMPILE_S),
         *tables.program_texts(frame),
     )
-    yield from filter(None, [*said, tables.collected_text(frame), *tables.reason_texts(frame)])
+    yield from filter(None, [*note, tables.collected_text(frame), *tables.reason_texts(frame)])

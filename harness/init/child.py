@@ -36,23 +36,23 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
     if question["x64"]:
         os.environ["JAX_ENABLE_X64"] = "1"
     try:
-        found: Any = importlib.import_module(question["module"])
+        target: Any = importlib.import_module(question["module"])
     except BaseException as error:  # a user's module may even exit
         return {"stage": "import", "error": _text(error)}
     try:
-        found = functools.reduce(getattr, question["name"].split("."), found)
+        target = functools.reduce(getattr, question["name"].split("."), target)
     except AttributeError as error:
         return {"stage": "attribute", "error": _text(error)}
-    if not callable(found):
-        return {"stage": "callable", "error": f"it is of type {type(found).__name__}"}
+    if not callable(target):
+        return {"stage": "callable", "error": f"it is of type {type(target).__name__}"}
     jax = jax_names.public()
     backend = bool(jax_names.bridge().backends_are_initialized())
     if question["inputs"]:
-        return _traced_with(jax, found, question["inputs"], backend)
+        return _traced_with(jax, target, question["inputs"], backend)
     first, *others = question["tries"]
     # A spec has a hash: as a static argument it would be a value.
     # One that has a default need not be given.
-    count, places = len(first), jax_names.static_arguments(found)[0]
+    count, places = len(first), jax_names.static_arguments(target)[0]
     static = sorted({1 + place % count for place in places if -count <= place < count})
     if static:
         return {"stage": "static", "error": ", ".join(map(str, static))}
@@ -61,13 +61,13 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
     except TypeError as error:
         return {"stage": "dtype", "error": _text(error)}
     try:
-        jax.eval_shape(found, *specs)
+        jax.eval_shape(target, *specs)
     except Exception as error:  # whatever the function, or JAX, raises
         return {"stage": "trace", "error": _text(error)}
     traced = []
     for number, other in enumerate(others, start=1):
         try:
-            jax.eval_shape(found, *[_abstract(jax, *one) for one in other])
+            jax.eval_shape(target, *[_abstract(jax, *one) for one in other])
         except Exception:  # a size that cannot be changed is no fault
             continue
         traced.append(number)

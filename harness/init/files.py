@@ -67,8 +67,8 @@ def plan(project: Project, checked: Checked | None = None, force: bool = False) 
     files = [_file(conf, contents.configuration(project, wakes), force, lacks)]
 
     init = benchmarks / "__init__.py"
-    told = _read(init) or ""
-    installed = "suite.install()" in told or "suite import install" in told
+    suite = _read(init) or ""
+    installed = "suite.install()" in suite or "suite import install" in suite
     files.append(_file(init, render("benchmarks.py"), force, () if installed else SUITE))
     if checked is not None:
         name = contents.module_name(checked.subject)
@@ -133,7 +133,7 @@ def _workflow(template: str, project: Project) -> str:
     defaults = f"    defaults:\n      run:\n        working-directory: {json.dumps(at)}\n"
     results = shlex.quote(project.results)
     harness = elsewhere() or NAME
-    found = json.dumps("/".join(["${{ github.workspace }}", *filter(None, [at])]))
+    path = json.dumps("/".join(["${{ github.workspace }}", *filter(None, [at])]))
     return render(
         template,
         place=place,
@@ -143,7 +143,7 @@ def _workflow(template: str, project: Project) -> str:
         install="." if project.builds else "jax",
         harness=harness,
         figures=harness.replace(NAME, f"{NAME}[figures]", 1),
-        found="" if project.builds else f"  ASV_PYTHONPATH: {found} # pip installs nothing of it\n",
+        found="" if project.builds else f"  ASV_PYTHONPATH: {path} # pip installs nothing of it\n",
         benchmarks=shlex.quote(project.benchmarks),
         options=project.run_options,
         results=results,
@@ -178,13 +178,13 @@ def _merging(project: Project) -> File:
 
 def _with_lines(path: Path, lines: Sequence[str], there: bool) -> File:
     """Return a file of git's with lines behind what it has, unless they are there."""
-    known = _read(path)
-    text = known or ""
+    existing = _read(path)
+    text = existing or ""
     if there:
         return File(path, text, "unchanged")
     text += "\n" if text and not text.endswith("\n") else ""
     added = "".join(f"{line}\n" for line in lines)
-    return File(path, text + added, "new" if known is None else "added to")
+    return File(path, text + added, "new" if existing is None else "added to")
 
 
 def _pattern(files: Path, folder: Path) -> str:

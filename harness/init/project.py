@@ -55,9 +55,9 @@ class Project:
     @property
     def run_options(self) -> str:
         """What `harness run` needs to be told of folders with other names; begins with a space."""
-        told = [] if self.benchmarks == "benchmarks" else ["--benchmarks", self.benchmarks]
-        told += [] if self.results == "results" else ["--results", self.results]
-        return "".join(f" {shlex.quote(word)}" for word in told)
+        words = [] if self.benchmarks == "benchmarks" else ["--benchmarks", self.benchmarks]
+        words += [] if self.results == "results" else ["--results", self.results]
+        return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def look(folder: Path, force: bool = False) -> Project:
@@ -108,11 +108,11 @@ def _pyproject(folder: Path) -> dict[str, Any]:
 
 def _is_searched(folder: Path, about: dict[str, Any]) -> bool:
     backend = about.get("build-system", {}).get("build-backend", "setuptools.build_meta")
-    told = about.get("tool", {}).get("setuptools", {}).keys()
+    keys = about.get("tool", {}).get("setuptools", {}).keys()
     return (
         bool({"project", "build-system"} & about.keys())
         and str(backend).startswith("setuptools.")
-        and not {"packages", "py-modules", "package-dir"} & told
+        and not {"packages", "py-modules", "package-dir"} & keys
         # Where these are, they usually name the packages.
         and not any((folder / old).is_file() for old in ("setup.py", "setup.cfg"))
         and not (folder / "src").is_dir()
@@ -139,7 +139,7 @@ def _package(folder: Path, name: str) -> str:
         if not place.is_dir():
             continue
         # A package needs no __init__.py where it has the project's name.
-        found = [
+        packages = [
             entry.name
             for entry in sorted(place.iterdir())
             if entry.is_dir()
@@ -147,8 +147,8 @@ def _package(folder: Path, name: str) -> str:
             and entry.name not in _NOT_THE_PACKAGE
             and ((entry / "__init__.py").is_file() or entry.name.lower() == wanted)
         ]
-        found += [file.stem for file in (place / f"{wanted}.py",) if file.is_file()]
-        found.sort(key=lambda package: package.lower() != wanted)
-        if found:
-            return found[0]
+        packages += [file.stem for file in (place / f"{wanted}.py",) if file.is_file()]
+        packages.sort(key=lambda package: package.lower() != wanted)
+        if packages:
+            return packages[0]
     return ""

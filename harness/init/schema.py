@@ -48,5 +48,5 @@ def _table(description: str, properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _share(title: str, usual: float) -> dict[str, Any]:
-    said = {"description": title, "default": usual}
-    return {**said, "type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    schema = {"description": title, "default": usual}
+    return {**schema, "type": "number", "exclusiveMinimum": 0, "maximum": 1}

@@ -171,9 +171,9 @@ class SettingsReader:
     def __init__(self, others: Sequence[str] = jax_names.OTHER_SETTINGS) -> None:
         self._config = jax_names.module("config")
         self._names = tuple(str(name) for name in self._config.trace_context_names())
-        found = {name: self._state(name) for name in others if name not in self._names}
-        self._others = tuple(name for name, state in found.items() if state is not None)
-        self._states = tuple(found[name] for name in self._others)
+        states = {name: self._state(name) for name in others if name not in self._names}
+        self._others = tuple(name for name, state in states.items() if state is not None)
+        self._states = tuple(states[name] for name in self._others)
         self._known = functools.lru_cache(1_000)(self._texts)
 
     def now(self) -> dict[str, str]:

@@ -80,7 +80,7 @@ class Places(NamedTuple):
     def frames(self) -> tuple[Frame, ...]:
         """Return the frames as they are written down, the outermost first."""
         places = zip(self.codes, self.key[1::2], strict=True)
-        found = [
+        innermost_first = [
             Frame(
                 code.co_filename,
                 line_of(code, instruction),
@@ -89,7 +89,7 @@ class Places(NamedTuple):
             )
             for code, instruction in places
         ]
-        return tuple(reversed(found))
+        return tuple(reversed(innermost_first))
 
 
 def places(frame: FrameType | None) -> Places:
@@ -110,17 +110,17 @@ def kernel_of(frame: FrameType | None, stage: str) -> CodeType | None:
 
     `stage` is the function of ours below which the lowering is.
     """
-    found = None
+    outermost = None
     while frame is not None:
         code, file = frame.f_code, frame.f_code.co_filename
         whose = origin_of(file)
         if whose is None and code.co_name == stage:
-            return found
+            return outermost
         if whose == "jax":
             own = not any(folder in file for folder in KERNELS)
         else:  # Python's own modules and NumPy work for whoever calls them
             own = whose != "program" and not _PACKAGE.search(file)
-        found = found if own else code
+        outermost = outermost if own else code
         frame = frame.f_back
     return None
 
@@ -176,14 +176,14 @@ def is_jitted_by_jax(function: Any) -> bool:
         plain = getattr(function, "__func__", function)
         if plain.__name__.startswith("_"):  # nobody else's to use
             return True
-        found: Any = sys.modules[plain.__module__]
+        value: Any = sys.modules[plain.__module__]
         for name in plain.__qualname__.split("."):
-            found = getattr(found, name)
-        if found is plain:
+            value = getattr(value, name)
+        if value is plain:
             return False
         for _ in range(50):
-            found = getattr(found, "__wrapped__", None)
-            if found is plain:
+            value = getattr(value, "__wrapped__", None)
+            if value is plain:
                 return True
     except Exception:  # see code_of; or it was made within a function, and stands under no name
         pass

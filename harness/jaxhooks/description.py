@@ -86,8 +86,8 @@ class Describer:
         derived = self.objects.of(jaxpr) if jaxpr is not None and jaxpr is not traced else 0
         function = self._try(NO_FUNCTION, self.function_of, build)
         # Of a stage ahead of time, where they were described for the next one already.
-        known = build.link is not None and (build.kind != "lower" or build.meta is None)
-        if known and build.kind != "call":
+        is_linked = build.link is not None and (build.kind != "lower" or build.meta is None)
+        if is_linked and build.kind != "call":
             arguments = link.arguments
         else:
             arguments = self._try(_NO_ARGUMENTS, self._arguments, build)
@@ -118,9 +118,9 @@ class Describer:
     def link_trace(self, visit: JaxVisit) -> None:
         """Attach what a function was traced with to what JAX made of it."""
         jaxpr = visit.params.params["jaxpr"]
-        known = self.linked(jaxpr)
+        earlier = self.linked(jaxpr)
         wrapper = self.wrappers.of(visit.info)
-        if known is not None and known.wrapper == wrapper:
+        if earlier is not None and earlier.wrapper == wrapper:
             return
         link = Description(
             self.function_of(visit),
@@ -159,13 +159,13 @@ class Describer:
             return visit.link.function  # type: ignore[no-any-return]
         else:
             key = (*call_sites.source_of(visit.debug), visit.name)
-        known = self._functions.get(key)
-        if known is None:
+        function_key = self._functions.get(key)
+        if function_key is None:
             if len(self._functions) > _MOST_KEPT:
                 self._functions.clear()
             made = self._from_code(visit) if visit.function is not None else self._from_text(*key)
-            known = self._functions[key] = made
-        return known
+            function_key = self._functions[key] = made
+        return function_key
 
     def _from_code(self, visit: JaxVisit) -> FunctionKey:
         call = self._try(None, statics.filtered_call, visit.function, visit.args)

@@ -218,7 +218,7 @@ def points(names: Mapping[str, Name], who: str, error: type[HarnessError]) -> di
         who: who asks, as a message names it.
         error: what to raise if the running JAX lacks a name or an argument.
     """
-    found: dict[str, Point] = {}
+    by_role: dict[str, Point] = {}
     missing: list[str] = []
     for role, name in names.items():
         label = f"jax._src.{name.module}.{name.attribute}"
@@ -239,9 +239,9 @@ def points(names: Mapping[str, Name], who: str, error: type[HarnessError]) -> di
         except AttributeError:
             missing.append(label)
         else:
-            found[role] = point
-            known = inspect.signature(point.function).parameters if name.arguments else ()
-            missing += [f"{label}({one}=)" for one in name.arguments if one not in known]
+            by_role[role] = point
+            parameters = inspect.signature(point.function).parameters if name.arguments else ()
+            missing += [f"{label}({one}=)" for one in name.arguments if one not in parameters]
     if names is REQUESTS:
         missing += [
             f"jax._src.{name}.{attribute}"
@@ -255,7 +255,7 @@ def points(names: Mapping[str, Name], who: str, error: type[HarnessError]) -> di
             f"{', '.join(dict.fromkeys(missing))}. The {who} was written for jax {RELEASES}; use "
             "one of those, or a newer jax-harness."
         )
-    return found
+    return by_role
 
 
 # --- JAX's own events -----------------------------------------------------------------------------

@@ -50,15 +50,15 @@ class _AppendedFile:
             high = descriptor
         else:
             os.close(descriptor)
-        found = os.fstat(high)
-        self._descriptor, self._identity = high, (found.st_dev, found.st_ino)
+        status = os.fstat(high)
+        self._descriptor, self._identity = high, (status.st_dev, status.st_ino)
 
     def _is_ours(self) -> bool:
         try:
-            found = os.fstat(self._descriptor)
+            status = os.fstat(self._descriptor)
         except OSError:
             return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _reopen(self) -> bool:
         identity = self._identity

@@ -174,12 +174,12 @@ def _directory() -> tuple[str, str]:
 
 def overridden() -> tuple[Overridden, ...]:
     """Return the cache's settings of the environment that are not the ones that JAX uses."""
-    found = []
+    settings = []
     for name in jax_names.CACHE_CONFIG:
         text, value = os.environ.get(f"JAX_{name.upper()}"), setting(name)
         if text and not _is_same(text, value):
-            found.append(Overridden(f"jax_{name}", text, str(value)))
-    return tuple(found)
+            settings.append(Overridden(f"jax_{name}", text, str(value)))
+    return tuple(settings)
 
 
 def _is_same(text: str, value: Any) -> bool:
@@ -199,12 +199,12 @@ def late() -> tuple[Late, ...]:
     if cache is None:
         return ()
     path, cap = setting("compilation_cache_dir"), int(setting("compilation_cache_max_size"))
-    found = []
+    settings = []
     if not path or type(cache._path)(path) != cache._path:
-        found.append(Late("jax_compilation_cache_dir", str(path or ""), str(cache._path)))
+        settings.append(Late("jax_compilation_cache_dir", str(path or ""), str(cache._path)))
     if cap != jax_names.cap_in_use(cache):
         used = str(jax_names.cap_in_use(cache))
-        found.append(Late("jax_compilation_cache_max_size", str(cap), used))
+        settings.append(Late("jax_compilation_cache_max_size", str(cap), used))
     if not setting("enable_compilation_cache"):
-        found.append(Late("jax_enable_compilation_cache", "False", "True"))
-    return tuple(found)
+        settings.append(Late("jax_enable_compilation_cache", "False", "True"))
+    return tuple(settings)

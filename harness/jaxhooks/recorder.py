@@ -173,10 +173,10 @@ class Recorder:
     def sampled(self, interval_ns: int, counts: Mapping[tuple[int, Places, Origin], int]) -> None:
         """Write down how often each thread was seen where, outside builds."""
         with self.lock:
-            found: Counter[tuple[int, int, Origin]] = Counter()
+            totals: Counter[tuple[int, int, Origin]] = Counter()
             for (thread, places, whose), count in counts.items():
-                found[thread, self._stack_of(places), whose] += count
-            numbered = tuple((*seen, count) for seen, count in found.items())
+                totals[thread, self._stack_of(places), whose] += count
+            numbered = tuple((*seen, count) for seen, count in totals.items())
             self.write(events.Samples(interval_ns, clock(), numbered))
 
     # --- what is heard of builds ------------------------------------------------------------------
@@ -192,30 +192,30 @@ class Recorder:
         if build.begin_ns < self._since_ns:
             return
         begin = clock()
-        found: Description = build.described
+        described: Description = build.described
         with self.lock:
             line = Build(
                 build.id,
-                self._key(found.function),
-                found.object,
-                found.wrapper,
+                self._key(described.function),
+                described.object,
+                described.wrapper,
                 self._stack_of(build.stack),
                 build.thread,
                 build.begin_ns,
                 build.end_ns,
                 tuple(Span(*span) for span in build.spans),  # type: ignore[arg-type]
                 build.kind,
-                self._arguments(found.arguments),
-                self._settings(found),
+                self._arguments(described.arguments),
+                self._settings(described),
                 build.requests,
                 tuple(events.Inner(self._key(key), *rest) for key, *rest in build.inner),
-                found.program,
+                described.program,
                 build.error,
                 self.test,
                 build.own_ns + clock() - begin,
                 build.parent,
                 build.nested,
-                found.derived,
+                described.derived,
                 tuple(
                     events.LoweringCall(code.co_filename, code.co_firstlineno, code.co_qualname, ns)
                     for code, ns in (build.kernels or {}).items()
@@ -262,10 +262,10 @@ class Recorder:
     # --- what is written once -----------------------------------------------------------------
 
     def _number(self, table: str, key: Any, make: Callable[[int], Line]) -> int:
-        known = self._tables.setdefault(table, {})
-        number = known.get(key)
+        numbers = self._tables.setdefault(table, {})
+        number = numbers.get(key)
         if number is None:
-            number = known[key] = len(known) + 1
+            number = numbers[key] = len(numbers) + 1
             self.write(make(number))
         return number
 
@@ -279,8 +279,8 @@ class Recorder:
         return self._stack_of(call_sites.places(frame))
 
     def _stack_of(self, places: Places) -> int:
-        known = self._places.get(places.key)
-        if known is None:
+        numbered = self._places.get(places.key)
+        if numbered is None:
             if len(self._places) >= MOST_PLACES:
                 self._places.clear()
             frames = places.frames()
@@ -291,8 +291,8 @@ class Recorder:
             named = tuple(one._replace(file=call_sites.cell_name(one.file)) for one in frames)
             number = self._number("stack", frames, lambda n: events.Stack(n, named))
             # With the code, so that no other takes its address.
-            known = self._places[places.key] = (number, places)
-        return known[0]
+            numbered = self._places[places.key] = (number, places)
+        return numbered[0]
 
     def _arguments(self, what: tuple[Any, Any, Any]) -> int:
         # By hash, of 64 bits: a program may call with more arguments than it is wise to keep.
@@ -302,6 +302,8 @@ class Recorder:
 
         return self._number("arguments", hash(what), line)
 
-    def _settings(self, found: Description) -> int:
-        key = (tuple(found.jit.items()), tuple(found.context.items()))
-        return self._number("settings", key, lambda n: events.Settings(n, found.jit, found.context))
+    def _settings(self, described: Description) -> int:
+        key = (tuple(described.jit.items()), tuple(described.context.items()))
+        return self._number(
+            "settings", key, lambda n: events.Settings(n, described.jit, described.context)
+        )

@@ -168,17 +168,17 @@ def arguments_of(signature: Any, in_tree: Any, static_positions: set[int]) -> tu
     `in_tree` is JAX's tree of (positional, by keyword), without static arguments.
     """
     positional, by_keyword = in_tree.children()
-    found = []
+    dynamic = []
     position = 0
     for tree in positional.children():
         while position in static_positions:
             position += 1
-        found.append(Dynamic(parameter_name(signature, position), structure(tree)))
+        dynamic.append(Dynamic(parameter_name(signature, position), structure(tree)))
         position += 1
     names = by_keyword.node_data()[1] if by_keyword.node_data() else ()
     for name, tree in zip(names, by_keyword.children(), strict=True):
-        found.append(Dynamic(name, structure(tree), True))
-    return tuple(found)
+        dynamic.append(Dynamic(name, structure(tree), True))
+    return tuple(dynamic)
 
 
 def flattened(
@@ -194,11 +194,11 @@ def flattened(
     by_keyword = {name: kwargs[name] for name in sorted(kwargs) if name not in static_names}
     tree = jax.tree_util.tree_structure((tuple(dynamic.values()), by_keyword))
     named = [(parameter_name(signature, number), value) for number, value in dynamic.items()]
-    found = []
+    leaves = []
     for name, value in (*named, *by_keyword.items()):
         for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
-            found.append((name + jax.tree_util.keystr(path), leaf))
-    return arguments_of(signature, tree, static_positions), found
+            leaves.append((name + jax.tree_util.keystr(path), leaf))
+    return arguments_of(signature, tree, static_positions), leaves
 
 
 def jit_options(options: Any) -> dict[str, str]:

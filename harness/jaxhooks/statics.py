@@ -38,9 +38,9 @@ class Numbers:
     def of(self, value: Any) -> int:
         """Return the object's number: the same as long as it lives, or is among the last ones."""
         address = id(value)
-        known = self._known.get(address)
-        if known is not None and known[0]() is value:
-            return known[1]
+        entry = self._known.get(address)
+        if entry is not None and entry[0]() is value:
+            return entry[1]
         kept = self._kept.get(address)
         if kept is not None and kept[0] is value:
             return kept[1]
@@ -127,8 +127,8 @@ def parameters(function: Any, objects: Numbers) -> tuple[Static, ...]:
     JAX finds what it built for it by these; they are in the closure of the function that it jits.
     """
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found: Mapping[str, Any] = dict(cells)["params"].cell_contents
-    return tuple(static(name, value, objects) for name, value in sorted(found.items()))
+    values: Mapping[str, Any] = dict(cells)["params"].cell_contents
+    return tuple(static(name, value, objects) for name, value in sorted(values.items()))
 
 
 def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Static:

@@ -75,11 +75,11 @@ def type_label(kind: type) -> str:
 
 def _number(kind: type, label: str) -> int:
     """Return which type of its name it is: a function, or a cell of a notebook, makes several."""
-    known = _kinds.setdefault(label, [])
-    number = next((n for n, one in enumerate(known, 1) if one() is kind), 0)
+    namesakes = _kinds.setdefault(label, [])
+    number = next((n for n, one in enumerate(namesakes, 1) if one() is kind), 0)
     if not number:
-        known.append(weakref.ref(kind))
-        number = len(known)
+        namesakes.append(weakref.ref(kind))
+        number = len(namesakes)
     return number
 
 
@@ -93,8 +93,8 @@ def has_fields(kind: Any) -> bool:
 
 def is_shown(kind: Any, field: str) -> bool:
     """Return whether a class lets its field be shown: `dataclasses.field(repr=False)` does not."""
-    known = _dataclass_fields(kind).get(field)
-    return known is None or known.repr
+    description = _dataclass_fields(kind).get(field)
+    return description is None or description.repr
 
 
 class _Text:
@@ -330,7 +330,7 @@ def _names(kind: Any, children: int, fixed: int) -> tuple[tuple[str, ...], tuple
 
 def _closed_over(function: Any, level: int = 0) -> dict[str, tuple[str, ...]]:
     """Return the lists of names that a function and those in it close over, by the variable."""
-    found: dict[str, tuple[str, ...]] = {}
+    names_by_variable: dict[str, tuple[str, ...]] = {}
     code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None)
     for name, cell in zip(getattr(code, "co_freevars", ()), cells or (), strict=False):
         try:
@@ -340,10 +340,10 @@ def _closed_over(function: Any, level: int = 0) -> dict[str, tuple[str, ...]]:
         if isinstance(held, list | tuple):
             names = [one if type(one) is str else getattr(one, "name", None) for one in held]
             if all(type(one) is str for one in names):
-                found.setdefault(name, tuple(map(str, names)))
+                names_by_variable.setdefault(name, tuple(map(str, names)))
         elif level < DEEPEST_FIELDS and isinstance(held, FunctionType):
-            found = {**_closed_over(held, level + 1), **found}
-    return found
+            names_by_variable = {**_closed_over(held, level + 1), **names_by_variable}
+    return names_by_variable
 
 
 def _read_by(kind: Any) -> tuple[str, ...]:

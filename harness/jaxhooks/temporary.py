@@ -40,11 +40,11 @@ def temporary_folder(folder: Path | str | None = None) -> Iterator[Path]:
 
 def remove_left_over(where: Path | None = None) -> list[Path]:
     """Remove the folders of processes that are gone; return them."""
-    found = []
+    removed = []
     for folder in left_over(where):
         _remove(folder)
-        found += [folder] if not folder.exists() else []
-    return found
+        removed += [folder] if not folder.exists() else []
+    return removed
 
 
 def left_over(where: Path | None = None) -> Iterator[Path]:
@@ -79,7 +79,7 @@ def _remove(folder: Path) -> None:
     """Remove a folder, with what git knows of a worktree in it."""
     for link in folder.glob("*/.git"):
         with contextlib.suppress(OSError):
-            known = Path(link.read_text().removeprefix("gitdir: ").strip())
-            if known.parent.name == "worktrees":
-                shutil.rmtree(known, ignore_errors=True)
+            worktree = Path(link.read_text().removeprefix("gitdir: ").strip())
+            if worktree.parent.name == "worktrees":
+                shutil.rmtree(worktree, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)

@@ -40,11 +40,13 @@ def explained(
         frame = frame[frame["verdict"] != verdict.SAME]
     chosen = frame.iloc[:MOST]
     pairs = [comparison.pairs.pairs[number] for number in chosen.index]
-    known = [
+    rows_shown = [
         records_behind([pair[side] for pair in pairs], of_arm, comparison.pairs.axes)
         for side, of_arm in enumerate(records)
     ]
-    for row, case, pair, *both in zip(rows_of(chosen), cases(chosen), pairs, *known, strict=True):
+    for row, case, pair, *both in zip(
+        rows_of(chosen), cases(chosen), pairs, *rows_shown, strict=True
+    ):
         title = " · ".join(filter(None, (row["workload"], case, row["stage"])))
         lines = [f"{title}: {row['verdict']}", *_rule(row, pair)]
         for name, one, of_row in zip("AB", pair, both, strict=True):

@@ -15,16 +15,16 @@ NO_REQUEST = "the program compiled nothing, or ran a Python that ignores PYTHONP
 """Why a recording may have no request."""
 
 
-def answer(found: Runs) -> str:
+def answer(runs: Runs) -> str:
     """Return the first line: hits, and what the other compiles took."""
-    summary = found.newest.summary
+    summary = runs.newest.summary
     text = (
-        f"{printable(found.newest.name)}: {summary.hits} of {summary.requests} compiles were hits, "
+        f"{printable(runs.newest.name)}: {summary.hits} of {summary.requests} compiles were hits, "
         f"{seconds_text(summary.compile_s)} went into the others."
     )
-    if found.good is not None:
-        spent = seconds_text(found.good.summary.compile_s)
-        text += f" {printable(found.good.name)}, the last good run, spent {spent}."
+    if runs.good is not None:
+        spent = seconds_text(runs.good.summary.compile_s)
+        text += f" {printable(runs.good.name)}, the last good run, spent {spent}."
     return text
 
 
@@ -61,9 +61,9 @@ def _rate(rate: Share, unit: str, digits: int) -> str:
     return f"{rate.value:.1%} ({top} of {bottom})"
 
 
-def rate_line(found: Runs, wanted: float) -> str:
+def rate_line(runs: Runs, wanted: float) -> str:
     """Return how the newest run's hit rate by seconds compares with a percentage."""
-    low, high = found.rate_bounds
+    low, high = runs.rate_bounds
     if 100 * high < wanted:
         return f"FAILED: the hit rate by seconds is at most {high:.1%}, below {wanted:g} %."
     if 100 * low >= wanted:

@@ -34,20 +34,20 @@ def inside_lines(profile: Recorded) -> Iterator[str]:
     yield f"Inside of compiles, by XLA's events ({seconds_text(cost_s)} of compile are for them):"
     for one in slowest_compiles(files)[:MOST_FUNCTIONS]:
         try:
-            found = inside(read(one.path), "")
+            compiles = inside(read(one.path), "")
         except Untraceable as error:
             yield f"{one.name}: {error}"
             continue
-        if found is not None:
-            yield f"{seconds_text(found.wall_s):>9}  {one.name}"
+        if compiles is not None:
+            yield f"{seconds_text(compiles.wall_s):>9}  {one.name}"
             yield from textwrap.wrap(
-                _text(found), 100, initial_indent=_MARGIN, subsequent_indent=_MARGIN
+                _text(compiles), 100, initial_indent=_MARGIN, subsequent_indent=_MARGIN
             )
 
 
-def _text(found: Inside) -> str:
+def _text(inside: Inside) -> str:
     """Return `55 % code generation: LLVM (TaskDispatcher::dispatch), 20 % fusion, ...`."""
-    times = compile_times(found)
+    times = compile_times(inside)
     named = sorted((one for one in times.groups if one.group != REST), key=lambda one: -one.wall_s)
     texts = []
     for one in named[:MOST_GROUPS]:
@@ -55,5 +55,5 @@ def _text(found: Inside) -> str:
         most = max(own, key=lambda each: each.wall_s, default=CompileTime(""))
         name = f": {one.part}" if one.part else ""
         name += f" ({most.name})" if most.wall_s > one.wall_s / 2 else ""
-        texts.append(f"{share_text(one.wall_s, found.wall_s)} {one.group}{name}")
+        texts.append(f"{share_text(one.wall_s, inside.wall_s)} {one.group}{name}")
     return ", ".join(texts)

@@ -24,7 +24,7 @@ _METHODS = _RETURNING | frozenset(
 )
 """Methods that change their object; but for the first, where nothing takes what they return."""
 
-_MUTABLE = (ast.List, ast.Dict, ast.Set, *(ast.ListComp, ast.DictComp, ast.SetComp))
+_MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
 
 def check(source: ProgramFile, moved: list[ast.AST], captured: set[str]) -> None:

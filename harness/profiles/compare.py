@@ -39,8 +39,8 @@ class FunctionChange:
     def gained(self) -> dict[tuple[str, str], int]:
         """By how much each cause's builds became more in B, or fewer (negative)."""
         keys = dict.fromkeys((*self.b.causes, *self.a.causes))
-        found = {key: self.b.causes.get(key, 0) - self.a.causes.get(key, 0) for key in keys}
-        return {key: count for key, count in found.items() if count}
+        gains = {key: self.b.causes.get(key, 0) - self.a.causes.get(key, 0) for key in keys}
+        return {key: count for key, count in gains.items() if count}
 
     @property
     def weight(self) -> tuple[bool, float, int]:

@@ -215,12 +215,12 @@ def _uncalled(builds: Iterable[Built]) -> dict[object, list[Built]]:
         line = built.line
         key = built.process, line.function, line.object, line.wrapper, line.arguments
         programs.setdefault(key, []).append(built)
-    found: dict[object, list[Built]] = {}
+    by_function: dict[object, list[Built]] = {}
     for several in programs.values():
         ends = [built for built in several if built.line.kind in ("compile", "call")]
         if ends and all(built.line.id in built.process.uncalled for built in ends):
-            found.setdefault(function_key(several[0].function), []).extend(several)
-    return found
+            by_function.setdefault(function_key(several[0].function), []).extend(several)
+    return by_function
 
 
 def _never_called(builds: Sequence[Built]) -> Finding:

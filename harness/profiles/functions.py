@@ -127,12 +127,12 @@ class Counted:
 
 def by_function(builds: Iterable[Built]) -> list[Counted]:
     """Return what was built of each function, in the order of the first build."""
-    found: dict[Key, Counted] = {}
+    counted: dict[Key, Counted] = {}
 
     def of(function: Function, started: Started) -> Counted:
         place = place_of(function.file, started.cwd, started.argv)
         key = Key(place, function.qualname, function.name, function.line)
-        return found.setdefault(key, Counted(key, function))
+        return counted.setdefault(key, Counted(key, function))
 
     for built in builds:
         of(built.function, built.process.started).builds.append(built)
@@ -140,4 +140,4 @@ def by_function(builds: Iterable[Built]) -> list[Counted]:
             function = built.process.functions.get(inner.function)
             if function is not None and inner.times:
                 of(function, built.process.started).inner_traces += inner.times
-    return list(found.values())
+    return list(counted.values())

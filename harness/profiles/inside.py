@@ -55,12 +55,12 @@ class RecordedCompile(NamedTuple):
     @property
     def stages_s(self) -> dict[str, float]:
         """Return what its trace and its lower took; nothing where they were done before."""
-        found: dict[str, float] = {}
+        seconds: dict[str, float] = {}
         for span in self.built.line.spans:
             if span.stage != "compile" and span.times:
                 took_s = (span.end_ns - span.begin_ns) / 1e9
-                found[span.stage] = found.get(span.stage, 0.0) + took_s
-        return found
+                seconds[span.stage] = seconds.get(span.stage, 0.0) + took_s
+        return seconds
 
 
 def slowest_compiles(files: Iterable[RecordedCompile]) -> list[RecordedCompile]:

@@ -40,10 +40,10 @@ class Process:
 
     @functools.cached_property
     def _by_kind(self) -> dict[type[events.Line], list[events.Line]]:
-        found: dict[type[events.Line], list[events.Line]] = {}
+        lines: dict[type[events.Line], list[events.Line]] = {}
         for line in self.lines:
-            found.setdefault(type(line), []).append(line)
-        return found
+            lines.setdefault(type(line), []).append(line)
+        return lines
 
     def of(self, kind: type[_Line]) -> tuple[_Line, ...]:
         """Return the lines of one kind, in the order in which they were written."""
@@ -204,11 +204,11 @@ class Built:
 
     @functools.cached_property
     def _by_stage(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        lengths: dict[str, int] = {}
         for piece in self.pieces:
             length = piece.end_ns - piece.begin_ns
-            found[piece.stage] = found.get(piece.stage, 0) + length
-        return found
+            lengths[piece.stage] = lengths.get(piece.stage, 0) + length
+        return lengths
 
     @functools.cached_property
     def pieces(self) -> tuple[Piece, ...]:

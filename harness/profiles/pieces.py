@@ -42,38 +42,38 @@ def pieces_of(line: Build, holes: Sequence[Interval] = ()) -> tuple[Piece, ...]:
         line: the build.
         holes: what counts elsewhere (builds inside this one, the start of the backend), in order.
     """
-    found: list[Piece] = []
+    pieces: list[Piece] = []
     at, end = line.begin_ns, None
     for span in sorted(line.spans, key=lambda span: (span.begin_ns, -span.end_ns)):
         if end is not None and span.begin_ns < end:  # it lies in another
             continue
         begin, end = span.begin_ns, span.end_ns
         if begin > at:
-            found.append(Piece(OTHER, at, begin))
+            pieces.append(Piece(OTHER, at, begin))
         if end > max(begin, at):
-            found.append(Piece(span.stage, max(begin, at), end))
+            pieces.append(Piece(span.stage, max(begin, at), end))
         at = max(at, begin, end)
     if line.end_ns > at:
-        found.append(Piece(OTHER, at, line.end_ns))
+        pieces.append(Piece(OTHER, at, line.end_ns))
     if holes:
-        found = [part for piece in found for part in _without(piece, holes)]
+        pieces = [part for piece in pieces for part in _without(piece, holes)]
     if line.requests:
-        found = _requests_told_apart(found, line)
-    return tuple(found)
+        pieces = _requests_told_apart(pieces, line)
+    return tuple(pieces)
 
 
 def _without(piece: Piece, holes: Sequence[Interval]) -> list[Piece]:
-    found = []
+    left = []
     at = piece.begin_ns
     for begin, end in holes:
         if begin >= piece.end_ns:
             break
         if begin > at:
-            found.append(Piece(piece.stage, at, begin))
+            left.append(Piece(piece.stage, at, begin))
         at = max(at, end)
     if at < piece.end_ns:
-        found.append(Piece(piece.stage, at, piece.end_ns))
-    return found
+        left.append(Piece(piece.stage, at, piece.end_ns))
+    return left
 
 
 def _requests_told_apart(pieces: Sequence[Piece], line: Build) -> list[Piece]:
@@ -86,19 +86,19 @@ def _requests_told_apart(pieces: Sequence[Piece], line: Build) -> list[Piece]:
     write = min(left, sum(map(written_ns, line.requests)))
     load = min(load, left - write)
     due = {"compile": left - load - write, "load": load, "write": write}
-    found = []
+    divided = []
     for piece in pieces:
         if piece.stage != "compile":
-            found.append(piece)
+            divided.append(piece)
             continue
         at = piece.begin_ns
         for stage in due:
             length = min(due[stage], piece.end_ns - at)
             if length > 0:
-                found.append(Piece(stage, at, at + length))
+                divided.append(Piece(stage, at, at + length))
                 due[stage] -= length
                 at += length
-    return found
+    return divided
 
 
 def written_ns(request: Request) -> int:
@@ -117,7 +117,7 @@ def holes_of(lines: Iterable[Build | Import | Backend]) -> dict[int, list[Interv
     for line in lines:
         number = line.id if isinstance(line, Build) else None
         threads.setdefault(line.thread, []).append((line.begin_ns, line.end_ns, number))
-    found: dict[int, list[Interval]] = {}
+    holes: dict[int, list[Interval]] = {}
     for numbered in threads.values():
         around: list[tuple[int, int, int | None]] = []
         # Of two that begin together the outer one first, and a build around what else counts.
@@ -125,9 +125,9 @@ def holes_of(lines: Iterable[Build | Import | Backend]) -> dict[int, list[Interv
             while around and around[-1][1] <= begin:
                 around.pop()
             if around and (outer := around[-1][2]) is not None:
-                found.setdefault(outer, []).append((begin, min(end, around[-1][1])))
+                holes.setdefault(outer, []).append((begin, min(end, around[-1][1])))
             around.append((begin, end, number))
-    return found
+    return holes
 
 
 def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) -> list[Build]:
@@ -152,12 +152,12 @@ def unfinished_of(lines: Iterable[Running], done: Iterable[Build], end_ns: int) 
         for (thread, begin_ns), seen in going_on.items()
         if seen[-1].at_ns >= max(latest.get(thread, 0), end_ns - SILENT_NS)
     }
-    found = []
+    unfinished = []
     for number, ((thread, begin_ns), seen) in enumerate(going_on.items(), 1):
         last, end = seen[-1], max(end_ns, begin_ns)
         place = last.stack, thread, begin_ns, end, tuple(_stages_seen(seen, end))
-        found.append(Build(-number, last.function, 0, 0, *place, error=UNFINISHED))
-    return found
+        unfinished.append(Build(-number, last.function, 0, 0, *place, error=UNFINISHED))
+    return unfinished
 
 
 def _stages_seen(seen: Sequence[Running], end_ns: int) -> Iterator[Span]:

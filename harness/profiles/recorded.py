@@ -214,9 +214,9 @@ def read_file(path: Path) -> Process | int:
         ProfileError: if the file cannot be opened, or a newer release wrote it.
     """
     try:
-        found = read_lines(path)
+        recorded = read_lines(path)
     except OSError as error:
         raise ProfileError(f"{path} cannot be read: {error.strerror}.") from None
-    if found.started is None:
-        return max(1, len(found.lines) + found.broken)
-    return Process(path.name, found.started, found.lines, found.broken)
+    if recorded.started is None:
+        return max(1, len(recorded.lines) + recorded.broken)
+    return Process(path.name, recorded.started, recorded.lines, recorded.broken)

@@ -135,8 +135,8 @@ def _columns(profile: Recorded) -> dict[str, list[Any]]:
 
 def _saved_s(line: Build, cold: dict[str, float]) -> float:
     saved = [saved_s(request, cold) for request in line.requests]
-    known = [seconds for seconds in saved if seconds is not None]
-    return sum(known) if known else math.nan
+    measured = [seconds for seconds in saved if seconds is not None]
+    return sum(measured) if measured else math.nan
 
 
 _SITE = ["call_site", "site_function"]
@@ -170,29 +170,29 @@ def functions(profile: Recorded) -> pd.DataFrame:
     )
     visits = visits.groupby(FUNCTION, sort=False).sum().reset_index()
     # A function that was built before recording began may have visits and no build.
-    found = _sums(builds(profile), FUNCTION).merge(visits, how="outer", on=FUNCTION, sort=False)
+    table = _sums(builds(profile), FUNCTION).merge(visits, how="outer", on=FUNCTION, sort=False)
     lacking = {
         name: "" if type_of(name) == "str" else 0
-        for name in map(str, found)
+        for name in map(str, table)
         if not name.startswith("first_")
     }
-    return _slowest_first(found.fillna(lacking))
+    return _slowest_first(table.fillna(lacking))
 
 
 def causes(profile: Recorded) -> pd.DataFrame:
     """Return a row per function, cause and argument; the slowest first."""
-    found = groups(profile, profile.builds)
+    by_cause = groups(profile, profile.builds)
     return framed(
         {
-            **of_functions([group.function for group in found]),
-            "cause": [group.cause.kind for group in found],
-            "argument": [group.cause.argument for group in found],
-            "builds": [len(group.builds) for group in found],
-            "build_s": [group.seconds for group in found],
-            "n_values": [len(group.values) for group in found],
-            "values": [", ".join(group.values) for group in found],
-            "call_sites": [_counted(built.site for built in group.builds) for group in found],
-            "remedy_id": [g.cause.remedy.id if g.cause.remedy else "" for g in found],
+            **of_functions([group.function for group in by_cause]),
+            "cause": [group.cause.kind for group in by_cause],
+            "argument": [group.cause.argument for group in by_cause],
+            "builds": [len(group.builds) for group in by_cause],
+            "build_s": [group.seconds for group in by_cause],
+            "n_values": [len(group.values) for group in by_cause],
+            "values": [", ".join(group.values) for group in by_cause],
+            "call_sites": [_counted(built.site for built in group.builds) for group in by_cause],
+            "remedy_id": [g.cause.remedy.id if g.cause.remedy else "" for g in by_cause],
         }
     )
 
@@ -210,9 +210,9 @@ def sites(profile: Recorded) -> pd.DataFrame:
         for line in process.of(events.Samples):
             for _, stack, _, count in line.counts:
                 sampled[places.get(stack, "")] += count * line.interval_ns
-    found = _sums(builds(profile), _SITE)
-    found["sampled_s"] = [sampled[place] / 1e9 for place in found["call_site"]]
-    return found
+    table = _sums(builds(profile), _SITE)
+    table["sampled_s"] = [sampled[place] / 1e9 for place in table["call_site"]]
+    return table
 
 
 def eager(profile: Recorded) -> pd.DataFrame:
@@ -237,7 +237,7 @@ def cache(profile: Recorded) -> pd.DataFrame:
     }
     texts = ("outcome", "reason", "module")
     requests = framed({**{name: [getattr(one, name) for one in asked] for name in texts}, **sums})
-    found = (
+    table = (
         requests.groupby(["outcome", "reason"], sort=False)
         .agg(
             requests=("module", "size"),
@@ -249,9 +249,9 @@ def cache(profile: Recorded) -> pd.DataFrame:
         .astype({"entry_bytes": "int64"})
     )
     # A sum of nothing known is not known.
-    found.loc[found["saved_known"] == 0, "saved_s"] = math.nan
-    found = found.sort_values("requests", ascending=False, kind="stable")
-    return found.reset_index(drop=True)
+    table.loc[table["saved_known"] == 0, "saved_s"] = math.nan
+    table = table.sort_values("requests", ascending=False, kind="stable")
+    return table.reset_index(drop=True)
 
 
 def time(profile: Recorded) -> pd.DataFrame:
@@ -279,16 +279,16 @@ def time(profile: Recorded) -> pd.DataFrame:
 
 def threads(profile: Recorded) -> pd.DataFrame:
     """Return a row per thread that built something or was sampled, with the parts of its time."""
-    found = [total for total in totals(profile) if total.scope == "thread"]
+    by_thread = [total for total in totals(profile) if total.scope == "thread"]
     return framed(
         {
-            "process": [total.process for total in found],
-            "thread": [total.thread for total in found],
-            "main": ["yes" if total.main else "no" for total in found],
-            "wall_s": [total.wall_s for total in found],
-            "build_s": [total.build_s for total in found],
-            **{f"{part}_s": [total.seconds[part] for total in found] for part in PARTS},
-            "samples": [sum(total.samples.values()) for total in found],
+            "process": [total.process for total in by_thread],
+            "thread": [total.thread for total in by_thread],
+            "main": ["yes" if total.main else "no" for total in by_thread],
+            "wall_s": [total.wall_s for total in by_thread],
+            "build_s": [total.build_s for total in by_thread],
+            **{f"{part}_s": [total.seconds[part] for total in by_thread] for part in PARTS},
+            "samples": [sum(total.samples.values()) for total in by_thread],
         }
     )
 
@@ -319,9 +319,9 @@ def _sums(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return _slowest_first(ended.groupby(by, sort=False).agg(**columns).reset_index())
 
 
-def _slowest_first(found: pd.DataFrame) -> pd.DataFrame:
-    found = found.astype({name: type_of(name) for name in map(str, found)})
-    return found.sort_values("build_s", ascending=False, kind="stable").reset_index(drop=True)
+def _slowest_first(table: pd.DataFrame) -> pd.DataFrame:
+    table = table.astype({name: type_of(name) for name in map(str, table)})
+    return table.sort_values("build_s", ascending=False, kind="stable").reset_index(drop=True)
 
 
 def _counted(values: Iterable[str]) -> str:

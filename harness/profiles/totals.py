@@ -198,11 +198,11 @@ def _windows(process: Process) -> Iterator[tuple[events.Samples, int]]:
 
 
 def _counts(line: events.Samples, thread: int | None) -> Counter[str]:
-    found: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for of, _, whose, count in line.counts:
         if whose in SAMPLED and count > 0 and (thread is None or of == thread):
-            found[whose] += count
-    return found
+            totals[whose] += count
+    return totals
 
 
 def _less_own(total: Total, own_ns: int) -> Total:

@@ -153,7 +153,7 @@ def nested(slices: Iterable[Slice]) -> list[Slice]:
     One that would end after the slice it began in ends with that slice: viewers refuse overlaps,
     and the ends of two that were noted one after the other can be in either order.
     """
-    found: list[Slice] = []
+    nested_slices: list[Slice] = []
     around: list[Slice] = []
     for one in sorted(slices, key=lambda one: (one.begin_ns, -one.end_ns)):
         while around and around[-1].end_ns <= one.begin_ns:
@@ -161,9 +161,9 @@ def nested(slices: Iterable[Slice]) -> list[Slice]:
         if around and one.end_ns > around[-1].end_ns:
             one = one._replace(end_ns=around[-1].end_ns)
         one = one._replace(end_ns=max(one.begin_ns, one.end_ns))
-        found.append(one)
+        nested_slices.append(one)
         around.append(one)
-    return found
+    return nested_slices
 
 
 def save(made: dict[str, Any], output: Path, remedy: str = "Choose another place with -o.") -> int:
@@ -185,15 +185,15 @@ def trace_of(profile: Recorded) -> dict[str, Any]:
     # Numbers of processes and threads: small, and no number twice, as Perfetto wants them.
     pids = [process.started.pid for process in profile.processes]
     others = itertools.count(max(pids, default=0) + 2)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for order, process in enumerate(profile.processes):
         pid = next(others) if process.started.pid in pids[:order] else process.started.pid
         track = _Track(profile, process, clock, pid, others)
-        found += [*track.metadata(names[process.name], order), *track.slices(), *track.moments()]
+        rows += [*track.metadata(names[process.name], order), *track.slices(), *track.moments()]
     run = profile.run
     about = {"command": " ".join(run.command), "exit_code": run.exit_code} if run else {}
     other = {"tool": "harness", **about}
-    return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": other}
+    return {"traceEvents": rows, "displayTimeUnit": "ms", "otherData": other}
 
 
 class _Track:
@@ -225,10 +225,10 @@ class _Track:
             yield self._event("M", "thread_sort_index", thread, args={"sort_index": place})
 
     def slices(self) -> Iterator[dict[str, Any]]:
-        found: dict[int, list[Slice]] = {}
+        by_thread: dict[int, list[Slice]] = {}
         for thread, slice_ in self._raw():
-            found.setdefault(thread, []).append(slice_)
-        for thread, slices in found.items():
+            by_thread.setdefault(thread, []).append(slice_)
+        for thread, slices in by_thread.items():
             for begin_ns, end_ns, name, kind, about in nested(slices):
                 begin = self._us(begin_ns)
                 times = {"ts": begin, "dur": round(self._us(end_ns) - begin, 3)}

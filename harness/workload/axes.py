@@ -34,15 +34,15 @@ def arguments(sweep: Mapping[str, Axis]) -> list[str]:
 
 def given(sweep: Mapping[str, Axis], axes: Mapping[str, Plain]) -> dict[str, Any]:
     """Return the arguments that the axes of a case give, each with what its value stands for."""
-    found: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for axis, value in axes.items():
         values = sweep.get(axis)
         thing = values[value] if isinstance(values, Mapping) else value
         if isinstance(thing, Mapping):
-            found |= {axis: value, **thing}
+            arguments |= {axis: value, **thing}
         else:
-            found[axis] = thing
-    return found
+            arguments[axis] = thing
+    return arguments
 
 
 def shown(value: object) -> str:

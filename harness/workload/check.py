@@ -38,8 +38,14 @@ def check(workload: type[Workload]) -> None:
         missing = ", ".join(sorted(workload.__abstractmethods__))
         raise WorkloadError(f"{where(workload)} does not define {missing}; a workload needs both.")
     for find in (
-        *(_of_sweep, _of_names, _of_dependencies, _of_methods, _of_function),
-        *(_of_signatures, _of_static, _of_baselines),
+        _of_sweep,
+        _of_names,
+        _of_dependencies,
+        _of_methods,
+        _of_function,
+        _of_signatures,
+        _of_static,
+        _of_baselines,
     ):
         for problem in find(workload):
             raise WorkloadError(f"{where(workload)}: {problem}")
@@ -122,7 +128,12 @@ def _is_identifier(name: object) -> bool:
 
 def _of_names(workload: type[Workload]) -> Iterator[str]:
     for attribute in (
-        *("static", "donate", "transforms", "targets", "scenarios", "precisions"),
+        "static",
+        "donate",
+        "transforms",
+        "targets",
+        "scenarios",
+        "precisions",
         "depends_on",
     ):
         names: Any = getattr(workload, attribute)
@@ -145,11 +156,11 @@ def _of_names(workload: type[Workload]) -> Iterator[str]:
             f"targets names the file {target!r}, and a path holds on one machine only. Name 'gpu' "
             "here, and the file when it is measured: `harness run --target gpu:FILE.pbtxt`."
         )
-    for attribute, known in known_names.items():
+    for attribute, choices in known_names.items():
         for name in getattr(workload, attribute):
-            if name not in known:
-                like = nearest(name, list(known))
-                yield f"{attribute} names {name!r}.{like} There are: {', '.join(known)}."
+            if name not in choices:
+                like = nearest(name, list(choices))
+                yield f"{attribute} names {name!r}.{like} There are: {', '.join(choices)}."
     if (calls := workload.first_calls) is not None and (type(calls) is not int or calls < 0):
         yield f"first_calls is {calls!r}; expected a number of processes, 0 for none, or None."
     if workload.vmap_batch < 1:

@@ -140,18 +140,18 @@ class LoadedCode:
 
 
 def installed(
-    entries: Mapping[str, str], known: dict[str, dict[str, str]] | None = None
+    entries: Mapping[str, str], looked_up: dict[str, dict[str, str]] | None = None
 ) -> dict[str, str]:
     """Return entries in which top-level names have become their distributions, as they are now.
 
     What is in `known` is not looked up again; what is looked up is put there.
     """
-    known = {} if known is None else known
+    looked_up = {} if looked_up is None else looked_up
     named = {}
     for name, value in entries.items():
-        if name.startswith(_SITE) and name not in known:
-            known[name] = _distribution(name.removeprefix(_SITE))
-        named.update(known.get(name, {name: value}))
+        if name.startswith(_SITE) and name not in looked_up:
+            looked_up[name] = _distribution(name.removeprefix(_SITE))
+        named.update(looked_up.get(name, {name: value}))
     return dict(sorted(named.items()))
 
 
@@ -260,10 +260,10 @@ def _hashed(file: str, *stamp: int) -> str:
 
 def _distribution(top: str) -> dict[str, str]:
     """Return name and value of each distribution that has a top-level package or module."""
-    found = _by_name(top)
-    for name in () if found else _names_of(top, *sys.path):
-        found |= _by_name(name)
-    return found or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
+    versions = _by_name(top)
+    for name in () if versions else _names_of(top, *sys.path):
+        versions |= _by_name(name)
+    return versions or {top: next((_digest_of(file) for file in _files_of(top)), UNREADABLE)}
 
 
 @cache
@@ -277,8 +277,8 @@ def _names_of(top: str, *path: str) -> list[str]:
 def _listed(*path: str) -> list[tuple[metadata.Distribution, str]]:
     """Return each distribution with what it lists; Python's own reading of all takes 0.5 s."""
     files = ("RECORD", "top_level.txt")
-    found = metadata.distributions()
-    return [(one, "\n".join(one.read_text(file) or "" for file in files)) for one in found]
+    distributions = metadata.distributions()
+    return [(one, "\n".join(one.read_text(file) or "" for file in files)) for one in distributions]
 
 
 def _by_name(name: str) -> dict[str, str]:

@@ -41,7 +41,7 @@ def discover(folder: Path) -> Found:
             "with --benchmarks; `harness init` makes one."
         )
     search([*asv_path(), str(folder.parent), os.getcwd()])
-    found = Found()
+    discovered = Found()
     variables: dict[type[Workload], str] = {}
     for file in sorted(folder.rglob("*.py")):
         parts = file.relative_to(folder.parent).with_suffix("").parts
@@ -53,11 +53,11 @@ def discover(folder: Path) -> Found:
         try:
             module = import_file(module_name, file)
         except WorkloadError as error:
-            found.broken[str(file.relative_to(folder))] = str(error)
+            discovered.broken[str(file.relative_to(folder))] = str(error)
             continue
         except (Exception, SystemExit) as error:  # a user's module may even exit
             place = str(file.relative_to(folder))
-            found.broken[place] = f"importing it raised {type(error).__name__}: {error}."
+            discovered.broken[place] = f"importing it raised {type(error).__name__}: {error}."
             continue
         for variable, value in vars(module).items():
             if (
@@ -69,16 +69,16 @@ def discover(folder: Path) -> Found:
             ):
                 variables[value] = f"{variable} in {file.relative_to(folder)}"
                 if astray := _astray(value, module_name, variable):
-                    found.broken[variables[value]] = astray
+                    discovered.broken[variables[value]] = astray
                     continue
                 try:
                     check(value)
                 except WorkloadError as error:
-                    found.broken[name_of(value)] = str(error)
+                    discovered.broken[name_of(value)] = str(error)
                 else:
-                    found.workloads.append(value)
-    _leave_out_namesakes(found, variables)
-    return found
+                    discovered.workloads.append(value)
+    _leave_out_namesakes(discovered, variables)
+    return discovered
 
 
 def _astray(workload: type[Workload], module: str, variable: str) -> str:
@@ -94,16 +94,16 @@ def _astray(workload: type[Workload], module: str, variable: str) -> str:
     )
 
 
-def _leave_out_namesakes(found: Found, places: Mapping[type[Workload], str]) -> None:
+def _leave_out_namesakes(discovered: Found, places: Mapping[type[Workload], str]) -> None:
     """Move workloads of one name to what is broken: records and asv tell them by their names."""
     same: dict[str, list[type[Workload]]] = {}
-    for workload in found.workloads:
+    for workload in discovered.workloads:
         same.setdefault(name_of(workload), []).append(workload)
     for name, several in same.items():
         if len(several) > 1:
-            found.workloads = [one for one in found.workloads if one not in several]
+            discovered.workloads = [one for one in discovered.workloads if one not in several]
             where = ", ".join(places[one] for one in several)
-            found.broken[name] = (
+            discovered.broken[name] = (
                 f"{len(several)} workloads have this name: {where}. Records and asv tell workloads "
                 "by their names. Give each class its own, such as type('Gelu', (Base,), {...})."
             )
@@ -122,11 +122,11 @@ def select(workloads: Sequence[type[Workload]], patterns: Sequence[str]) -> list
 
 def one_workload(pattern: str, benchmarks: Path) -> type[Workload]:
     """Return the workload whose name matches, or is."""
-    found = discover(benchmarks)
+    discovered = discover(benchmarks)
     try:
-        chosen = select(found.workloads, [pattern])
+        chosen = select(discovered.workloads, [pattern])
     except UsageError as error:
-        broken = "".join(f" {place}: {reason}" for place, reason in found.broken.items())
+        broken = "".join(f" {place}: {reason}" for place, reason in discovered.broken.items())
         raise UsageError(f"{error}{broken}") from None
     for same in (str, str.casefold):
         exact = [w for w in chosen if same(pattern) in map(same, (name_of(w), w.__qualname__))]
@@ -157,7 +157,7 @@ def case_filter(choices: Sequence[str]) -> Callable[[Case], bool]:
 
 def left_out(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> dict[str, list[str]]:
     """Return why workloads have none of the chosen cases: the names of those by each reason."""
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for workload in workloads:
         cases = list(enumerate_cases(workload))
         if any(map(case_filter(choices), cases)):
@@ -166,8 +166,8 @@ def left_out(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> dic
         wanted = wanted_values(choices)
         lacking = [axis for axis in wanted if axis not in axes]
         reason = f"no axis {lacking[0]!r}" if lacking else f"no case with {' and '.join(choices)}"
-        found.setdefault(reason, []).append(name_of(workload))
-    return found
+        by_reason.setdefault(reason, []).append(name_of(workload))
+    return by_reason
 
 
 def with_axes(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> list[type[Workload]]:
@@ -183,5 +183,5 @@ def with_axes(workloads: Sequence[type[Workload]], choices: Sequence[str]) -> li
                 values.setdefault(axis, {})[str(value)] = None
     for axis in wanted_values(choices):
         find_name(axis, values, "axis")
-    known = "; ".join(f"{axis}: {', '.join(found)}" for axis, found in values.items())
-    raise UsageError(f"No case has {' and '.join(choices)}. The axes and their values: {known}.")
+    listing = "; ".join(f"{axis}: {', '.join(texts)}" for axis, texts in values.items())
+    raise UsageError(f"No case has {' and '.join(choices)}. The axes and their values: {listing}.")

@@ -30,10 +30,10 @@ class Source(msgspec.Struct, frozen=True):
 
 def is_at_home(workload: type[Workload]) -> bool:
     """Tell whether the module that a class says it is of holds it under its own name."""
-    found: Any = sys.modules.get(workload.__module__)
+    value: Any = sys.modules.get(workload.__module__)
     for part in workload.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is workload
+        value = getattr(value, part, None)
+    return value is workload
 
 
 def locate(workload: type[Workload]) -> Source:
@@ -65,10 +65,10 @@ def load(source: Source) -> type[Workload]:
     search(source.path)
     if source.pickled:
         return _cloudpickle().loads(base64.b64decode(source.pickled))  # type: ignore[no-any-return]
-    found: Any = import_file(source.module, Path(source.file))
+    value: Any = import_file(source.module, Path(source.file))
     for part in source.qualname.split("."):
-        found = getattr(found, part)
-    return found  # type: ignore[no-any-return]
+        value = getattr(value, part)
+    return value  # type: ignore[no-any-return]
 
 
 def search(folders: Iterable[str]) -> None:
@@ -102,13 +102,13 @@ def import_file(module: str, file: Path) -> ModuleType:
     depth = len(parts) - (0 if is_package else 1)
     top = file.parents[depth - 1] if depth else None
     _load_top(parts[0], file if top is None else top / "__init__.py", top)
-    found = importlib.import_module(module)
-    there = getattr(found, "__file__", None)
+    imported = importlib.import_module(module)
+    there = getattr(imported, "__file__", None)
     if there and Path(there).resolve() != file.resolve():
         raise WorkloadError(
             f"{file} cannot be imported as {module!r}: that is {there}. Rename one of the two."
         )
-    return found
+    return imported
 
 
 def _check_is_ours(loaded: ModuleType, file: Path, folder: Path | None) -> None:

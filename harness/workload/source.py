@@ -53,8 +53,8 @@ def _version(text: str) -> str:
 def _hooks(workload: type) -> list[str]:
     """Return the text of the hooks as it stands in the text of their classes."""
     members = [vars(cls).get(name) for cls in workload.__mro__ for name in HOOKS]
-    found = [getattr(member, "__func__", member) for member in members]
-    sources = [_source(function) for function in found if function is not None]
+    functions = [getattr(member, "__func__", member) for member in members]
+    sources = [_source(function) for function in functions if function is not None]
     return [textwrap.indent(source, "    ").lstrip() for source in sources if source]
 
 
@@ -108,9 +108,9 @@ def source_lines(cls: type) -> tuple[list[str], int]:
     linecache.checkcache(file)
     lines = linecache.getlines(file, vars(sys.modules[cls.__module__]))
     if file not in _files or _files[file][0] is not lines:
-        found = list(_classes(ast.parse("".join(lines)), ""))
-        count = Counter(name for name, _ in found)
-        _files[file] = lines, {name: line for name, line in found if count[name] == 1}
+        classes = list(_classes(ast.parse("".join(lines)), ""))
+        count = Counter(name for name, _ in classes)
+        _files[file] = lines, {name: line for name, line in classes if count[name] == 1}
     start = _files[file][1].get(cls.__qualname__)
     if start is None:  # none, or several to choose among
         return inspect.getsourcelines(cls)

@@ -293,16 +293,16 @@ def skip_reason(workload: type[Workload], case: Case) -> str | None:
 
 def static_arguments(workload: type[Workload], case: Case) -> dict[str, Any]:
     """Return the keyword arguments that `function` gets as static ones."""
-    found = given(workload.sweep, case.axes)
-    return {name: found[name] for name in workload.static}
+    arguments = given(workload.sweep, case.axes)
+    return {name: arguments[name] for name in workload.static}
 
 
 def make_arguments(workload: type[Workload], case: Case) -> CallArguments:
     """Return the arguments of `function` but the static ones, as pytrees of specs or arrays."""
     inputs = workload().inputs
     wanted, takes_any = keywords(inputs)
-    found = given(workload.sweep, case.axes).items()
-    made = inputs(**{name: value for name, value in found if takes_any or name in wanted})
+    arguments = given(workload.sweep, case.axes).items()
+    made = inputs(**{name: value for name, value in arguments if takes_any or name in wanted})
     if not isinstance(made, CallArguments):
         made = CallArguments(made if type(made) is tuple else (made,))
     static = static_arguments(workload, case)

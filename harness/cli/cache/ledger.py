@@ -125,9 +125,9 @@ def _record(words: list[str], output: Path, frame: Path | None, name: str) -> No
         held = counted(len(before), "request")
         notes.print(f"{output} held {held} before; these are added to it.")
         runs[f"{name}, before"] = Requests(before, run.parts)
-    found = compare_runs(runs) if events else None
-    if found is not None:
-        print_page(ledger_page.page(found), notes)
+    compared = compare_runs(runs) if events else None
+    if compared is not None:
+        print_page(ledger_page.page(compared), notes)
     else:
         _print_nothing([name])
     _write_frame(frame, events, before)
@@ -142,18 +142,18 @@ def _show(words: list[str], frame: Path | None, fail_under: float | None, format
     paths = [Path(word) for word in words]
     runs = {str(path): ledgers.read(path) for path in paths}
     _print_broken(runs.values())
-    found = compare_runs(runs)
-    if found is None:
+    compared = compare_runs(runs)
+    if compared is None:
         _print_nothing(words)
     else:
-        parts = list(ledger_page.page(found))
+        parts = list(ledger_page.page(compared))
         if fail_under is not None:
-            parts.append(rate_line(found, fail_under))
-        Output(format_).show(parts, found.modules, ledger_page.document(found))
+            parts.append(rate_line(compared, fail_under))
+        Output(format_).show(parts, compared.modules, ledger_page.document(compared))
     _write_frame(frame, [event for run in runs.values() for event in run.events])
-    if found is None:
+    if compared is None:
         raise Exit(ExitCode.NOTHING)
-    if fail_under is not None and 100 * found.rate_bounds[1] < fail_under:
+    if fail_under is not None and 100 * compared.rate_bounds[1] < fail_under:
         raise Exit(ExitCode.WORSE)
 
 

@@ -23,24 +23,24 @@ SHOWN = 15
 """So many modules, runs and causes are shown."""
 
 
-def page(found: Runs) -> Iterator[Part]:
+def page(runs: Runs) -> Iterator[Part]:
     """Yield the parts of the page."""
-    summary = found.newest.summary
-    yield Heading(ledger.answer(found))
+    summary = runs.newest.summary
+    yield Heading(ledger.answer(runs))
     yield from ledger.rate_lines(summary)
     yield from problem_lines(summary)
-    yield from map(setting_text, cache_settings(found.newest.requests.events))
-    for why, modules in found.causes[:SHOWN]:
+    yield from map(setting_text, cache_settings(runs.newest.requests.events))
+    for why, modules in runs.causes[:SHOWN]:
         yield f"  {some(modules, 3)}: {verdict(why)}"
-    if (more := len(found.causes) - SHOWN) > 0:
+    if (more := len(runs.causes) - SHOWN) > 0:
         yield f"  … and {more} more causes; --format json gives all."
-    yield _modules(found.modules[:SHOWN])
-    if len(found.modules) > SHOWN:
-        yield f"… and {len(found.modules) - SHOWN} more modules; --format json and csv give all."
-    if len(found.all) > 1:
-        yield _runs(found.all[-SHOWN:])
-    yield _hosts(found.hosts)
-    yield from map(str, found.sub_caches)
+    yield _modules(runs.modules[:SHOWN])
+    if len(runs.modules) > SHOWN:
+        yield f"… and {len(runs.modules) - SHOWN} more modules; --format json and csv give all."
+    if len(runs.all) > 1:
+        yield _runs(runs.all[-SHOWN:])
+    yield _hosts(runs.hosts)
+    yield from map(str, runs.sub_caches)
     yield f"Recording took {seconds_text(summary.own_s)}."
 
 
@@ -94,7 +94,7 @@ def _known(values: pd.Series[float], text: Callable[[float], str], unknown: str 
     return [text(value) if math.isfinite(value) else unknown for value in values]
 
 
-def document(found: Runs) -> dict[str, Any]:
+def document(runs: Runs) -> dict[str, Any]:
     """Return all of it for JSON."""
 
     def run(one: LedgerRun) -> dict[str, Any]:
@@ -104,13 +104,13 @@ def document(found: Runs) -> dict[str, Any]:
 
     return {
         "schema": 1,
-        "newest": run(found.newest),
-        "good": None if found.good is None else run(found.good),
-        "hit_rate_by_seconds": found.rate_bounds,
-        "settings": cache_settings(found.newest.requests.events),
-        "causes": [{"why": why, "modules": modules} for why, modules in found.causes],
-        "modules": rows_of(found.modules),
-        "hosts": rows_of(found.hosts),
-        "runs": [run(one) for one in found.all],
-        "sub_caches": found.sub_caches,
+        "newest": run(runs.newest),
+        "good": None if runs.good is None else run(runs.good),
+        "hit_rate_by_seconds": runs.rate_bounds,
+        "settings": cache_settings(runs.newest.requests.events),
+        "causes": [{"why": why, "modules": modules} for why, modules in runs.causes],
+        "modules": rows_of(runs.modules),
+        "hosts": rows_of(runs.hosts),
+        "runs": [run(one) for one in runs.all],
+        "sub_caches": runs.sub_caches,
     }

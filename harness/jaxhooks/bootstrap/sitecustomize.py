@@ -98,8 +98,8 @@ def _given_to(
     """Return what calls a function of this package with a value, once JAX is there."""
 
     def action() -> None:
-        found = __import__(f"harness.jaxhooks.{module}", fromlist=[function])  # findable only now
-        getattr(found, function)(value)
+        hook = __import__(f"harness.jaxhooks.{module}", fromlist=[function])  # findable only now
+        getattr(hook, function)(value)
 
     return lambda begin_ns, end_ns: _with_harness(what, action, is_needed)
 

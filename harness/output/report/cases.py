@@ -30,8 +30,8 @@ def with_cases(frame: pd.DataFrame) -> pd.DataFrame:
     numbers = frame.groupby(keys, sort=False, dropna=False).ngroup()
     first = frame[~numbers.duplicated()]
     texts = {"case": full_case_texts(first), "one_case": one_case(first)}
-    told = pd.DataFrame(texts, numbers[first.index], dtype="str").loc[numbers]
-    return frame.assign(case_number=numbers, **told.set_index(frame.index))
+    labels = pd.DataFrame(texts, numbers[first.index], dtype="str").loc[numbers]
+    return frame.assign(case_number=numbers, **labels.set_index(frame.index))
 
 
 def one_case(rows: pd.DataFrame, no_axes: Sequence[str] = ADDED) -> list[str]:

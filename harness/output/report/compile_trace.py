@@ -19,21 +19,21 @@ def trace(events: Sequence[CompileEvent], label: str) -> dict[str, Any]:
     threads: dict[str, list[Slice]] = {}
     for node in root.all() if root else ():
         event = node.event
-        told = {"group": node.group, "part": node.part, "module": event.module}
-        told |= {"operations": str(event.operations or "")}
-        told = {name: text for name, text in told.items() if text}
+        details = {"group": node.group, "part": node.part, "module": event.module}
+        details |= {"operations": str(event.operations or "")}
+        details = {name: text for name, text in details.items() if text}
         threads.setdefault(event.thread, []).append(
-            Slice(event.begin_ns, event.end_ns, event.name, node.group, told)
+            Slice(event.begin_ns, event.end_ns, event.name, node.group, details)
         )
     began = root.event.begin_ns if root else 0
-    found = [_named("process_name", 0, label)]
+    rows = [_named("process_name", 0, label)]
     for number, (thread, slices) in enumerate(threads.items()):
-        found.append(_named("thread_name", number, thread))
-        for begin_ns, end_ns, name, kind, told in nested(slices):
-            one = {"ph": "X", "name": name, "cat": kind, "pid": 0, "tid": number, "args": told}
+        rows.append(_named("thread_name", number, thread))
+        for begin_ns, end_ns, name, kind, details in nested(slices):
+            one = {"ph": "X", "name": name, "cat": kind, "pid": 0, "tid": number, "args": details}
             times = {"ts": (begin_ns - began) / 1000, "dur": (end_ns - begin_ns) / 1000}
-            found.append({**one, **times})
-    return {"traceEvents": found, "displayTimeUnit": "ms", "otherData": {"tool": "harness"}}
+            rows.append({**one, **times})
+    return {"traceEvents": rows, "displayTimeUnit": "ms", "otherData": {"tool": "harness"}}
 
 
 def _named(what: str, thread: int, name: str) -> dict[str, Any]:

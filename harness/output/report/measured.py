@@ -93,7 +93,7 @@ class Measured:
         before it with the same environment and effort, or else of the same effort. Rows that need
         a look stand first.
         """
-        parts, said = [], []
+        parts, captions = [], []
         timed = self.frame[self.frame["unit"] == "seconds"]
         for machine, own in origins(self.cases).groupby("machine", sort=False):
             again = np.flatnonzero(own.duplicated("effort"))
@@ -112,7 +112,7 @@ class Measured:
             parts.append(with_reasons(table(pairs, judged), judged, pairs.pairs))
             names = [f"{one['label'].strip()} ({one['env']})" for one in (new, old)]
             differs = environment_lines(parts[-1], "before to now")
-            said.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
+            captions.append(" ".join([f"{machine}: {names[0]} against {names[1]}.", *differs]))
         if not parts:
             return pd.DataFrame(columns=[*COLUMNS, *WORDS, "case", "one_case", "change"]), ()
         verdicts = pd.concat(parts, ignore_index=True)
@@ -125,4 +125,4 @@ class Measured:
         verdicts = verdicts.sort_values(
             ["rank", "ratio"], ascending=[True, False], kind="stable", ignore_index=True
         )
-        return verdicts, tuple(said)
+        return verdicts, tuple(captions)

@@ -129,15 +129,15 @@ def specification(chart: Any) -> dict[str, Any]:
 
 def _filters(report: Report) -> dict[str, list[str]]:
     """Return the values that each of the filters offers, by its column."""
-    found: dict[str, dict[str, None]] = {name: {} for name in report.filters.choices}
+    choices: dict[str, dict[str, None]] = {name: {} for name in report.filters.choices}
     for table in report.tables.values():
         names = {column.name for column in table.columns}
-        for name, values in found.items():
+        for name, values in choices.items():
             if name in names:
                 values |= dict.fromkeys(filter(None, map(str, table.data[name].unique())))
-        if "stage" in found:
-            found["stage"] |= {column.stage: None for column in table.columns if column.stage}
-    return {name: list(values) for name, values in found.items()}
+        if "stage" in choices:
+            choices["stage"] |= {column.stage: None for column in table.columns if column.stage}
+    return {name: list(values) for name, values in choices.items()}
 
 
 def encode(table: Table) -> dict[str, Any]:

@@ -61,9 +61,9 @@ def limits_of(values: Mapping[str, Any], where: str) -> dict[str, float]:
     return {name: _number(name, value, where) for name, value in given.items()}
 
 
-def unknown(where: str, name: str, known: Sequence[str]) -> str:
+def unknown(where: str, name: str, names: Sequence[str]) -> str:
     """Return what is said of a name that is not known."""
-    return f"{where}: {name!r} is not known; expected {', '.join(known)}.{nearest(name, known)}"
+    return f"{where}: {name!r} is not known; expected {', '.join(names)}.{nearest(name, names)}"
 
 
 def _number(name: str, value: Any, where: str) -> float:
@@ -131,16 +131,16 @@ class Chosen:
         for pattern in self._patterns or ():
             if any(_fits(pattern, names) for names in built):
                 continue
-            known: set[str] = set()
+            all_names: set[str] = set()
             for names in _names():
                 if _fits(pattern, names):
                     break
-                known.update(names)
+                all_names.update(names)
             else:
                 text = pattern[1].pattern
                 labels = [names[0] for names in built]
                 near = difflib.get_close_matches(text, labels, 1)
-                near = near or difflib.get_close_matches(text, known, 1, 0.8)
+                near = near or difflib.get_close_matches(text, all_names, 1, 0.8)
                 mean = f" Did you mean {near[0]!r}?" if near else ""
                 raise UsageError(
                     f"{self._where}: functions has {text!r}, and no function of this process has "

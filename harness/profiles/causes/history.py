@@ -131,29 +131,29 @@ class Interning:
     def _of_arguments(self, line: events.Arguments | None) -> tuple[int, int, int, int, int]:
         if line is None:
             return 0, 0, 0, 0, 0
-        known = self._arguments.get(line.id)
-        if known is None:
-            known = self._arguments[line.id] = (
+        ids = self._arguments.get(line.id)
+        if ids is None:
+            ids = self._arguments[line.id] = (
                 hash(line.trees),
                 hash(tuple(map(static_key, line.statics))),
                 hash(tuple([(leaf.path, leaf.aval, leaf.weak) for leaf in line.leaves])),
                 hash(tuple(map(placement_key, line.leaves))),
                 hash(tuple([(one.type, defined_at(one.value)) for one in line.statics])),
             )
-        return known
+        return ids
 
     def _of_settings(self, line: events.Settings | None) -> tuple[int, int, int]:
         if line is None:
             return 0, 0, 0
-        known = self._settings.get(line.id)
-        if known is None:
+        ids = self._settings.get(line.id)
+        if ids is None:
             jit, context = sorted(line.jit.items()), sorted(line.context.items())
-            known = self._settings[line.id] = (
+            ids = self._settings[line.id] = (
                 hash(tuple([pair for pair in jit if pair[0] in STATIC])),
                 hash(tuple([pair for pair in context if pair[0] not in IGNORED])),
                 hash(tuple([pair for pair in jit if pair[0] not in STATIC])),
             )
-        return known
+        return ids
 
 
 def static_key(static: events.Static) -> tuple[Hashable, ...]:
@@ -291,9 +291,11 @@ class History:
 
     def same_trace(self, aspects: Aspects) -> list[EarlierBuild]:
         """Return the builds that share the trace, the latest last; at most some."""
-        found = self._traced.get(aspects.traced, {})
-        exact = found.get(aspects, [])
-        others = [entries[-1] for key, entries in list(found.items())[-RECENT:] if key != aspects]
+        by_aspects = self._traced.get(aspects.traced, {})
+        exact = by_aspects.get(aspects, [])
+        others = [
+            entries[-1] for key, entries in list(by_aspects.items())[-RECENT:] if key != aspects
+        ]
         return [*others, *exact]
 
     def neighbours(self, built: Built, aspects: Aspects, keys: Keys) -> list[EarlierBuild]:

@@ -92,8 +92,10 @@ def load_profile(folder: Path | str) -> Profile:
     Raises:
         ProfileError: if there is none.
     """
-    found = read(folder)
-    return Profile(found.processes, found.folder, found.run, run_damage=found.run_damage)
+    recorded = read(folder)
+    return Profile(
+        recorded.processes, recorded.folder, recorded.run, run_damage=recorded.run_damage
+    )
 
 
 def profile(folder: Path | str | None = None, *, sample_ms: float = 25.0) -> Profile:

@@ -45,12 +45,12 @@ class Shown:
         if "process" not in made.columns:
             return made
         if table == "threads":
-            told = zip(made["process"], made["thread"], strict=True)
+            places = zip(made["process"], made["thread"], strict=True)
             # Those that built nothing were only seen: their numbers follow the others'.
             made = made.assign(
                 thread=[
                     self.threads[name].setdefault(of, f"thread {len(self.threads[name])}")
-                    for name, of in told
+                    for name, of in places
                 ]
             )
         return made.assign(process=[self.names.get(name, name) for name in made["process"]])

@@ -145,8 +145,8 @@ def chart(frame: pd.DataFrame) -> Any:
         parts.append(roofline_chart(points).properties(width=520))
     drawn = alt.vconcat(*parts).resolve_scale(color="independent", shape="independent")
     kept = ["row", "workload", "case", "baseline", "verdict", "ratio", "ratio_low", "ratio_high"]
-    known = data.loc[data["ratio"].notna(), kept]
-    tables = {"against": known, "roofline": points, "roofs": roofs}
+    measured = data.loc[data["ratio"].notna(), kept]
+    tables = {"against": measured, "roofline": points, "roofs": roofs}
     drawn.datasets = {
         name: rows_of(table.astype(object).where(table.notna(), None))
         for name, table in tables.items()
@@ -164,7 +164,10 @@ def ratio_chart(rows: Any, y: Any) -> Any:
         charts.colours("verdict:N", VERDICT_COLOURS, list(VERDICT_COLOURS)),
         "time of the baseline / time of XLA: right of 1, XLA is faster",
         [
-            *("workload:N", "case:N", "baseline:N", "verdict:N"),
+            "workload:N",
+            "case:N",
+            "baseline:N",
+            "verdict:N",
             *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
         ],
         prefix="ratio_",
@@ -188,7 +191,9 @@ def roofline_chart(points: pd.DataFrame) -> Any:
             color=charts.colours("by:N", colours, sides),
             shape=alt.Shape("by:N", title=None, scale=alt.Scale(domain=sides)),
             tooltip=[
-                *("workload:N", "case:N", "by:N"),
+                "workload:N",
+                "case:N",
+                "by:N",
                 alt.Tooltip("rate:Q", title="flop/s", format=".3s"),
                 alt.Tooltip("fraction:Q", title="of the roofline", format=".0%"),
             ],

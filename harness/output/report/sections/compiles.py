@@ -64,14 +64,14 @@ def _by_pass(data: pd.DataFrame) -> pd.DataFrame:
     """Return the passes, with what is left of each group in a row of its own."""
     keys = ["machine", "workload", "case", "group", "part"]
     is_group = data["pass"] == ""
-    told = data[~is_group].groupby(keys)["wall_s"].sum()
+    totals = data[~is_group].groupby(keys)["wall_s"].sum()
     groups = data[is_group].set_index(keys)
-    left = groups.assign(wall_s=groups["wall_s"].sub(told, fill_value=0.0).loc[groups.index])
+    left = groups.assign(wall_s=groups["wall_s"].sub(totals, fill_value=0.0).loc[groups.index])
     left = left[left["wall_s"] > 0].reset_index().assign(**{"pass": OTHERS})
-    found = pd.concat([data[~is_group], left], ignore_index=True)
-    whole = found.groupby(keys[:3])["wall_s"].transform("sum")
-    named = found["group"] + (": " + found["part"]).where(found["part"] != "", "")
-    return found.assign(share=found["wall_s"] / whole, where=named)
+    rows = pd.concat([data[~is_group], left], ignore_index=True)
+    whole = rows.groupby(keys[:3])["wall_s"].transform("sum")
+    named = rows["group"] + (": " + rows["part"]).where(rows["part"] != "", "")
+    return rows.assign(share=rows["wall_s"] / whole, where=named)
 
 
 def _figure(data: pd.DataFrame) -> Figure:

@@ -21,13 +21,15 @@ DRAWN = tuple(fact.name for fact in FIRST)
 
 
 def _content(measured: Measured) -> Content | None:
-    known = measured.newest.dropna(subset=list(TOTALS), how="all")
-    if known.empty:
+    measured_rows = measured.newest.dropna(subset=list(TOTALS), how="all")
+    if measured_rows.empty:
         return None
     rank = {name: place for place, name in enumerate(SCENARIOS)}
-    known = known.sort_values("scenario", key=lambda names: names.map(rank), kind="stable")
-    facts = known.groupby("case_number", sort=True)[list(TOTALS)].max()
-    first = known.drop_duplicates("case_number").set_index("case_number")
+    measured_rows = measured_rows.sort_values(
+        "scenario", key=lambda names: names.map(rank), kind="stable"
+    )
+    facts = measured_rows.groupby("case_number", sort=True)[list(TOTALS)].max()
+    first = measured_rows.drop_duplicates("case_number").set_index("case_number")
     named = ["workload", "case", "one_case", "target", "machine", "scenario", "fingerprint"]
     # With a cache the same program is built, so each has one row.
     wide = first[named].join(facts).reset_index(drop=True)

@@ -56,19 +56,21 @@ def _lines(points: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return lines.sort_values(["name", "series"], kind="stable").reset_index(drop=True), moments
 
 
-def _changes(found: pd.DataFrame) -> pd.DataFrame:
-    found = found.reset_index(drop=True)
-    found["case"] = pd.Series(full_case_texts(found, COLUMNS), found.index, dtype="str")
-    found["one_case"] = pd.Series(one_case(found, COLUMNS), found.index, dtype="str")
-    found["name"] = (found["workload"] + " " + found["case"]).str.strip()
-    found["label"] = origin_labels(found["night_after"], found["started_at"], found["commit_after"])
-    found["before"] = found["night_before"].where(
-        found["night_before"] != "", found["commit_before"].str[:8]
+def _changes(changes: pd.DataFrame) -> pd.DataFrame:
+    changes = changes.reset_index(drop=True)
+    changes["case"] = pd.Series(full_case_texts(changes, COLUMNS), changes.index, dtype="str")
+    changes["one_case"] = pd.Series(one_case(changes, COLUMNS), changes.index, dtype="str")
+    changes["name"] = (changes["workload"] + " " + changes["case"]).str.strip()
+    changes["label"] = origin_labels(
+        changes["night_after"], changes["started_at"], changes["commit_after"]
+    )
+    changes["before"] = changes["night_before"].where(
+        changes["night_before"] != "", changes["commit_before"].str[:8]
     )
     same = {True: "the same", False: "another"}
-    found["program"] = [same.get(value, "not known") for value in found["same_program"]]
-    away = (found["ratio"].where(found["ratio"] >= 1, 1 / found["ratio"])).rename("away")
-    return found.join(away).sort_values("away", ascending=False, kind="stable")
+    changes["program"] = [same.get(value, "not known") for value in changes["same_program"]]
+    away = (changes["ratio"].where(changes["ratio"] >= 1, 1 / changes["ratio"])).rename("away")
+    return changes.join(away).sort_values("away", ascending=False, kind="stable")
 
 
 def _figure(lines: pd.DataFrame, changes: pd.DataFrame, moments: int) -> Figure:

@@ -68,11 +68,11 @@ def _doubts(measured: Measured) -> tuple[str, ...]:
     if len(comparisons) and comparisons["ratio"].isna().any():
         without = comparisons["ratio"].isna().sum()
         lines.append(f"{without} of {len(comparisons)} comparisons with a baseline have no ratio.")
-    known = {one.machine for one in measured.rates}
+    machines = {one.machine for one in measured.rates}
     lines += [
         f"How often verdicts are wrong on {machine} was not measured; `harness aa` does."
         for machine in dict.fromkeys(newest["machine"])
-        if machine not in known
+        if machine not in machines
     ]
     problems = measured.frame.attrs.get("problems") or {}
     parts = [f"{problems[name]} {text}" for name, text in _PROBLEMS.items() if problems.get(name)]
@@ -107,17 +107,17 @@ def _rates(rates: Sequence[ErrorRates]) -> Table:
     rows = []
     for one in rates:
         about = {"machine": one.machine, "env": one.env, "effort": one.effort}
-        found = {"identical arms called different": one.flagged}
-        found["families of identical arms with such a row"] = total(one.families.values())
-        found["the same by asv's rule"] = one.flagged_by_asv
+        shares = {"identical arms called different": one.flagged}
+        shares["families of identical arms with such a row"] = total(one.families.values())
+        shares["the same by asv's rule"] = one.flagged_by_asv
         for power in one.power:
             name = f"+{100 * power.effect:.0f} % in {power.stage} found, effort {power.effort}"
-            found[name] = power.found
+            shares[name] = power.found
         rows += [
             about
             | {"what": what, "share": rate.count / rate.of if rate.of else None}
             | {"low": rate.low, "high": rate.high, "of": float(rate.of)}
-            for what, rate in found.items()
+            for what, rate in shares.items()
         ]
     names = ["machine", "env", "effort", "what", "share", "low", "high", "of"]
     columns = (

@@ -67,15 +67,15 @@ def _curves(ok: pd.DataFrame) -> pd.DataFrame:
 
 def _growth(curves: pd.DataFrame) -> Table:
     """Return the exponents of all curves, the largest first."""
-    found = []
+    exponents = []
     for _, points in curves.groupby(["axis", "curve"], sort=False):
         fitted = fit(points["x"].tolist(), points["samples"].tolist())
         if fitted.get("n_values", 0) >= LEAST_POINTS:
             first = points.iloc[0]
             about = {name: first[name] for name in ("workload", "stage", "target", "machine")}
             axis = first["axis"].rpartition(" · ")[2]
-            found.append({**about, **fitted, "axis": axis, "rest": first["rest"]})
-    growth = pd.DataFrame(found, columns=GROWTH)
+            exponents.append({**about, **fitted, "axis": axis, "rest": first["rest"]})
+    growth = pd.DataFrame(exponents, columns=GROWTH)
     growth = growth.sort_values("exponent", ascending=False, kind="stable", ignore_index=True)
     columns = (
         *plain("workload", "axis", "stage"),

@@ -64,7 +64,11 @@ def _figure(verdicts: pd.DataFrame) -> Figure:
         charts.colours("verdict:N", charts.VERDICT_COLOURS, given),
         "time now / time before",
         [
-            *("workload:N", "case:N", "stage:N", "verdict:N", "reason:N"),
+            "workload:N",
+            "case:N",
+            "stage:N",
+            "verdict:N",
+            "reason:N",
             alt.Tooltip("ratio:Q", format=".3f"),
         ],
     )

@@ -67,8 +67,16 @@ MOST_BUILDS = 3000
 """Rows of the table: the builds that took longest."""
 
 BUILD_COLUMNS = [
-    *("function", "call_site", "cause", "argument", *(f"{stage}_s" for stage in STAGES)),
-    *("outcome", "arguments", "begin_s", "code_bytes", "temporary_bytes"),
+    "function",
+    "call_site",
+    "cause",
+    "argument",
+    *(f"{stage}_s" for stage in STAGES),
+    "outcome",
+    "arguments",
+    "begin_s",
+    "code_bytes",
+    "temporary_bytes",
 ]
 
 LONGEST_ARGUMENTS = 160

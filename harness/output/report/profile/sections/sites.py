@@ -93,11 +93,11 @@ def _below(branch: Branch) -> Iterator[Branch]:
 
 
 def _children(branch: Branch, kept: set[int], whole: int) -> tuple[Node, ...]:
-    found: list[Branch] = []
+    branches: list[Branch] = []
     left: list[Branch] = []
     for child in sorted(branch.below.values(), key=lambda child: -child.ns):
-        (found if id(child) in kept else left).append(child)
-    made = [_node(child, kept, whole) for child in found]
+        (branches if id(child) in kept else left).append(child)
+    made = [_node(child, kept, whole) for child in branches]
     if left:
         ns, builds = sum(child.ns for child in left), sum(child.builds for child in left)
         made.append(Node(f"{len(left)} more", _value(ns, builds), share=ns / whole, soft=True))

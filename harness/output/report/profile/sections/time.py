@@ -65,7 +65,9 @@ def _figure(time: pd.DataFrame) -> Figure:
             color=charts.colours("part:N", COLOURS, order),
             order="order:Q",
             tooltip=[
-                *("process:N", "part:N", "meaning:N"),
+                "process:N",
+                "part:N",
+                "meaning:N",
                 alt.Tooltip("seconds:Q", format=".3s"),
                 alt.Tooltip("share:Q", format=".1%"),
             ],
@@ -76,11 +78,11 @@ def _figure(time: pd.DataFrame) -> Figure:
     if whole.empty:
         whole = time.sort_values("seconds", ascending=False)
     total = whole["seconds"].sum()
-    said = ", ".join(
+    caption = ", ".join(
         f"{part} {seconds_text(seconds)} ({share_text(seconds, total)})"
         for part, seconds in zip(whole["part"], whole["seconds"], strict=True)
     )
-    return Figure("time", f"{seconds_text(total)} of wall time", f"{said}.", chart, ("time",))
+    return Figure("time", f"{seconds_text(total)} of wall time", f"{caption}.", chart, ("time",))
 
 
 def _in_short(shown: Shown) -> tuple[str, ...]:

@@ -136,8 +136,8 @@ def _marks(shown: Shown) -> Iterator[Bar]:
             yield _bar(shown, built.process, thread, at_ns, at_ns, f"cache {answer}", *about)
     for process in profile.processes:
         thread = process.started.main_thread
-        for line, told in tracks.cleared(process):
-            yield _bar(shown, process, thread, line.at_ns, line.at_ns, "cleared", told)
+        for line, label in tracks.cleared(process):
+            yield _bar(shown, process, thread, line.at_ns, line.at_ns, "cleared", label)
 
 
 def _slot(length: float, rows: int, most: int) -> float:
@@ -209,7 +209,12 @@ def _figure(drawn: Timeline) -> Figure:
     )
     window = alt.Scale(domainMin=alt.ExprRef("from"), domainMax=alt.ExprRef("to"), nice=False)
     axis = alt.Axis(labelExpr=charts.SECONDS_LABEL, tickCount=6, labelOverlap=True)
-    told = ["function:N", alt.Tooltip("call_site:N", title="called at"), *("cause:N", "argument:N")]
+    tooltip = [
+        "function:N",
+        alt.Tooltip("call_site:N", title="called at"),
+        "cause:N",
+        "argument:N",
+    ]
     bars = (
         charts.rows("timeline")
         .transform_calculate(seconds="datum.end - datum.begin")
@@ -220,7 +225,7 @@ def _figure(drawn: Timeline) -> Figure:
             y=row,
             color=charts.colours("stage:N", charts.PARTS, shown),
             tooltip=[
-                *told,
+                *tooltip,
                 "stage:N",
                 alt.Tooltip("seconds:Q", title="took (s)", format=".3s"),
                 alt.Tooltip("begin:Q", title="began at (s)", format=".4f"),
@@ -249,7 +254,7 @@ def _figure(drawn: Timeline) -> Figure:
                 ),
                 tooltip=[
                     alt.Tooltip("what:N", title="cache"),
-                    *told,
+                    *tooltip,
                     alt.Tooltip("at:Q", title="at (s)", format=".4f"),
                     alt.Tooltip("times:Q"),
                 ],
