@@ -76,19 +76,19 @@ class HarnessWarning(UserWarning):
 # Names that a user types
 
 
-def find_name(name: str, known: Iterable[str], what: str, also: str = "") -> str:
-    """Return the one of `known` that is meant; upper and lower case are alike.
+def find_name(name: str, choices: Iterable[str], what: str, also: str = "") -> str:
+    """Return the one of `choices` that is meant; upper and lower case are alike.
 
     Args:
         name: as it was typed.
-        known: every name there is.
+        choices: every name there is.
         what: the noun for one of them, such as `target`.
         also: what else would be accepted, for the error's text.
 
     Raises:
         UsageError: none is meant; the text has the nearest, and all there are.
     """
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(choices))
     if name in names:
         return name
     alike = [one for one in names if one.casefold() == name.casefold()]
@@ -100,13 +100,13 @@ def find_name(name: str, known: Iterable[str], what: str, also: str = "") -> str
     )
 
 
-def match_names(pattern: str, known: Iterable[str], what: str) -> list[str]:
-    """Return those of `known` in which a regular expression is found; case does not matter.
+def match_names(pattern: str, choices: Iterable[str], what: str) -> list[str]:
+    """Return those of `choices` in which a regular expression is found; case does not matter.
 
     Raises:
         UsageError: it is no regular expression, or is found in none.
     """
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(choices))
     try:
         search = re.compile(pattern, re.IGNORECASE).search
     except re.error as error:
@@ -120,13 +120,13 @@ def match_names(pattern: str, known: Iterable[str], what: str) -> list[str]:
     return matching
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, choices: Sequence[str]) -> str:
     """Return ` Did you mean 'gpu'?`, or nothing where no known name is like it.
 
     The last part of a name with dots counts as well: `Gelo` means `nn.Gelu`.
     """
     whole = {
-        text.casefold(): one for one in reversed(known) for text in (one, one.rpartition(".")[2])
+        text.casefold(): one for one in reversed(choices) for text in (one, one.rpartition(".")[2])
     }
     near = difflib.get_close_matches(name.casefold(), whole, 1)
     return f" Did you mean {whole[near[0]]!r}?" if near else ""

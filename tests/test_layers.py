@@ -16,6 +16,9 @@ MOST_FILES_IN_A_CHAIN = 12
 
 MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 
+VAGUE = {"found", "known", "said", "told"}
+"""No variable is called so: what was found? `program/` still has some."""
+
 ROOMS = (
     *("errors", "jaxhooks", "targets", "workload", "program", "records", "stages", "baselines"),
     *("measure", "cache", "frame", "verdicts", "ir", "profiles", "patches", "output"),
@@ -153,6 +156,30 @@ def test_every_room_is_in_the_order_and_nothing_else_lies_at_the_top():
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert there == {*ROOMS, "__init__"}
+
+
+def vague(file):
+    """Yield the lines with a variable of a vague name, or a tuple written only to be unpacked."""
+    for node in ast.walk(parsed(file)):
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple | ast.List):
+            yield node.lineno
+        if isinstance(node, ast.arg) and node.arg in VAGUE:
+            yield node.lineno
+        if isinstance(node, ast.FunctionDef):
+            names = (name for name in ast.walk(node) if isinstance(name, ast.Name))
+            yield from (name.lineno for name in names if name.id in VAGUE)
+
+
+def test_variables_are_called_what_they_hold_and_no_tuple_is_written_to_be_unpacked():
+    files = [
+        file for file in HARNESS.rglob("*.py") if file.relative_to(HARNESS).parts[0] != "program"
+    ]
+    assert [f"{file}:{line}" for file in files for line in sorted({*vague(file)})] == []
+
+
+def test_a_vague_name_and_a_tuple_to_unpack_are_named_by_their_lines(tmp_path):
+    (tmp_path / "one.py").write_text("def f(a, told):\n    found = 1\n    return (*(a, found),)\n")
+    assert {*vague(tmp_path / "one.py")} == {1, 2, 3}
 
 
 @pytest.fixture

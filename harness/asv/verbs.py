@@ -100,7 +100,7 @@ def _telling(
     warned: list[str] = []
 
     @functools.wraps(run_benchmarks)
-    def told(benchmarks: Any, env: Any, results: Any = None, **options: Any) -> Any:
+    def wrapper(benchmarks: Any, env: Any, results: Any = None, **options: Any) -> Any:
         ours = {
             name: one["harness_workload"]
             for name, one in benchmarks.items()
@@ -142,7 +142,7 @@ def _telling(
                 )
         return done
 
-    return told
+    return wrapper
 
 
 def _not_that_commit(call: AsvCall) -> str:

@@ -234,14 +234,14 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
     command = programs.command_of(words, "harness compile train_step -- python train.py")
     with temporary_folder() as folder:
         ran = programs.run_profiled(command, Path(folder), 0, inside=True, reader=structure.READER)
-        found = slowest_compiles(recorded(read(Path(folder)))) if ran.processes else []
+        compiles = slowest_compiles(recorded(read(Path(folder)))) if ran.processes else []
         if ran.code:
             say(f"the program ended with {ran.code}.")
-        if not found:
+        if not compiles:
             raise NothingTold(f"{' '.join(words)}: no compile was recorded.")
-        known = [one.built.function.name for one in found]
-        wanted = match_names(function, known, "function that the program compiled")
-        first = next(one for one in found if one.built.function.name in wanted)
+        names = [one.built.function.name for one in compiles]
+        wanted = match_names(function, names, "function that the program compiled")
+        first = next(one for one in compiles if one.built.function.name in wanted)
         events = recording.read(first.path)
         inside = inside_of(events, first.text)
         stages_s = first.stages_s
@@ -261,8 +261,8 @@ def _of_program(function: str, words: Sequence[str]) -> tuple[str, build.BuiltTe
 def _told(stage: CallBranch) -> dict[str, object]:
     """Return who makes a stage's calls, in every way to sum them."""
     sums = (callers.lines, callers.functions, callers.primitives)
-    found = {each.__name__: each(stage) for each in sums}
-    return {"stage": stage.name, "calls": stage.calls, "tree": stage, **found}
+    tables = {each.__name__: each(stage) for each in sums}
+    return {"stage": stage.name, "calls": stage.calls, "tree": stage, **tables}
 
 
 def _rows(branch: PassBranch | CallBranch, path: str = "") -> Iterator[dict[str, object]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 from click.exceptions import Exit
 
-from harness import targets as known
+from harness import targets as all_targets
 from harness.cli import options
 from harness.cli.options import Argument
 from harness.cli.output import Heading, Output, TextTable, say
@@ -85,8 +85,8 @@ def targets(*, names: list[str] | None = None, output: Output) -> None:
 
     Exit codes: 0 fine; 2 wrong usage; 4 none of them is here.
     """
-    chosen = known.find_all(names) if names else list(known.TARGETS.values())
-    sightings = known.survey(chosen)
+    chosen = all_targets.find_all(names) if names else list(all_targets.TARGETS.values())
+    sightings = all_targets.survey(chosen)
     rows = pd.DataFrame(
         [
             (

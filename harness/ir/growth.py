@@ -148,9 +148,9 @@ def _growth(kind: str, name: str, points: dict[float, list[float]]) -> Growth:
         each = (most - least) / (last - before)
     enough = fitted.get("n_values", 0) >= LEAST_VALUES
 
-    def known(name: str) -> float | None:
+    def finite(name: str) -> float | None:
         return fitted[name] if enough and math.isfinite(fitted[name]) else None
 
     values = {f"{value:g}": middle for value, middle in medians}
-    bounds = (known("exponent"), known("low"), known("high"))
+    bounds = (finite("exponent"), finite("low"), finite("high"))
     return Growth(kind, name, values, *bounds, fitted.get("fit") == POWER_LAW, each)

@@ -68,8 +68,8 @@ def summary_text(frame: pd.DataFrame) -> str:
     parts = [f"{numbers[verdict]} {verdict}" for verdict in programs.VERDICTS if verdict in numbers]
     other = int((frame["program"] != "").sum())
     parts += [f"another program in {other}"] if other else []
-    said, cases = ", ".join(parts) or "nothing to compare", counted(len(frame), "case")
-    return f"By Python's calls in trace and lower, of {cases}: {said}"
+    verdicts, cases = ", ".join(parts) or "nothing to compare", counted(len(frame), "case")
+    return f"By Python's calls in trace and lower, of {cases}: {verdicts}"
 
 
 def left_out(frame: pd.DataFrame) -> Iterator[str]:

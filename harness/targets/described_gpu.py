@@ -108,12 +108,12 @@ def _lacking() -> str | None:
             return None
         if any(versions.values()):
             remedy = " ".join(f"{name}=={wanted}" for name in names)
-            found = " and ".join(
+            tools = " and ".join(
                 f"{name} is {version or 'not installed'}"
                 for name, version in versions.items()
                 if version != wanted
             )
-            problems.append(f"{found}, and jaxlib {wanted} needs its own: pip install {remedy}")
+            problems.append(f"{tools}, and jaxlib {wanted} needs its own: pip install {remedy}")
     return problems[0] if problems else "jax-cuda13-pjrt is not installed (extra 'targets')"
 
 

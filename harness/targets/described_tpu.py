@@ -30,13 +30,13 @@ def _lacking() -> str | None:
 
 
 def _words(device: str) -> str:
-    said = f"{device}, compiled for and not run"
+    words = f"{device}, compiled for and not run"
     named = " ".join(metadata.requires("jax") or ())
     wanted, there = re.search(r"\blibtpu\s*\(?==\s*([\w.*]+)", named), installed("libtpu")
     if not wanted or not there or there.startswith(wanted[1].removesuffix("*")):
-        return said
+        return words
     # It may work, and is in every record.
-    return f"{said} (libtpu is {there}; this JAX names {wanted[1]})"
+    return f"{words} (libtpu is {there}; this JAX names {wanted[1]})"
 
 
 def described(name: str, device: str, topology: str, devices: int) -> Target:

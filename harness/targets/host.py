@@ -202,8 +202,8 @@ def _ask(target: Target) -> Sighting:
     except subprocess.TimeoutExpired:
         return Sighting(target.name, "", 0, f"it did not answer within {TIMEOUT_S:g} s")
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["JAX ended without a word"])[-1]
-        return Sighting(target.name, "", 0, f"JAX cannot use it: {said[:300]}")
+        reason = (done.stderr.strip().splitlines() or ["JAX ended without a word"])[-1]
+        return Sighting(target.name, "", 0, f"JAX cannot use it: {reason[:300]}")
     seen = [tuple(pair) for pair in json.loads(done.stdout.splitlines()[-1])]
     kinds = Counter(kind for platform, kind in seen if platform == target.family)
     if not kinds:
@@ -236,7 +236,7 @@ def small_builds(targets: Sequence[Target]) -> dict[str, str]:
             (one.name for one in targets), f"nothing built in {BUILD_TIMEOUT_S:g} s"
         )
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-        return dict.fromkeys((one.name for one in targets), f"the compiler ended: {said[:300]}")
-    found: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return found
+        reason = (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
+        return dict.fromkeys((one.name for one in targets), f"the compiler ended: {reason[:300]}")
+    reasons: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
+    return reasons

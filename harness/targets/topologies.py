@@ -107,12 +107,12 @@ def describe(target: str, description: str) -> Topology:
 
 def unusable(target: str, error: BaseException) -> Unusable:
     """Return the error that says so of a target, with what the compiler said, cut to a line."""
-    said = " ".join(f"{type(error).__name__}: {error}".split())
-    if len(said) > REASON_LENGTH:
-        said = said[:REASON_LENGTH] + " ..."
-    if any(tool in said for tool in _TOOLS):
-        said = f"XLA needs ptxas and libdevice of CUDA's toolkit: {TOOLS_REMEDY} ({said})"
-    return Unusable(f"nothing can be compiled for {target}: {said}")
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    if len(reason) > REASON_LENGTH:
+        reason = reason[:REASON_LENGTH] + " ..."
+    if any(tool in reason for tool in _TOOLS):
+        reason = f"XLA needs ptxas and libdevice of CUDA's toolkit: {TOOLS_REMEDY} ({reason})"
+    return Unusable(f"nothing can be compiled for {target}: {reason}")
 
 
 def check_process(target: str, platforms: str, environment: Mapping[str, str]) -> None:

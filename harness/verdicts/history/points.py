@@ -29,7 +29,7 @@ Codes = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 NEEDED = (
-    *(*ORIGIN, *CASE, "version", "commit_date", "started_at", "jax", "threads", "unit", "status"),
+    *ORIGIN, *CASE, "version", "commit_date", "started_at", "jax", "threads", "unit", "status",
     "value", "calibrated", "low", "high", "fingerprint", "environment",
 )  # fmt: skip
 """Columns without which there is no history."""
