@@ -1,1 +1,1 @@
-"""The asv adapter."""
+"""asv on the same workloads: benchmarks, environments, and results read from records."""

@@ -1,1 +1,1 @@
-"""From a plan to records: jobs, processes that measure, and what they report."""
+"""Run a sweep: the plan, the isolated processes that measure it, and their records."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -74,11 +73,6 @@ class ProgramFile:
         """Return the text of an expression or statement."""
         begin, end = self.span(node)
         return self.text[begin:end]
-
-    def block_of(self, statement: ast.stmt) -> str:
-        """Return a statement as it would be written at the left margin."""
-        begin, end = self.whole_lines(statement)
-        return textwrap.dedent(self.text[begin:end]).rstrip("\n")
 
     def whole_lines(self, statement: ast.stmt) -> tuple[int, int]:
         """Return where the lines of a statement begin and end; it is refused if it shares one."""

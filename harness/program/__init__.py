@@ -1,1 +1,1 @@
-"""What was built: the facts of a program, its identity, and its text."""
+"""What JAX and XLA built: a program's text, fingerprint and facts, and where its compile went."""

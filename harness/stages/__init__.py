@@ -1,1 +1,1 @@
-"""The stages of a program's life, and how each is taken."""
+"""Trace, lower, compile, load, dispatch, execute: how the time of each stage is taken."""

@@ -1,4 +1,4 @@
-"""Verdicts: what changed between two arms, and how often such a verdict is wrong here."""
+"""Slower, faster, same or unsure: the rules for two sides, and how often they are wrong here."""
 
 from __future__ import annotations
 

@@ -150,6 +150,18 @@ def test_a_table_is_as_it_was_at_every_width(name, folder, command, monkeypatch)
     assert page(said) == file.read_text(encoding="utf-8"), "see the top of this file"
 
 
+def test_another_sentence_in_a_template_is_one_golden_file(folder, command, monkeypatch):
+    monkeypatch.setattr("harness.cli.output.console.width", WIDTH)
+    monkeypatch.setattr("harness.output.history.LEGEND", ("Another sentence.",))
+    different = []
+    for name, (words, _) in COMMANDS.items():
+        out = command(*words)[1].replace(str(folder), "~")
+        widest, _, _ = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8").partition("\n120")
+        lines = [f"{WIDTH} columns:", *(line.rstrip() for line in out.splitlines())]
+        different += [] if lines == widest.splitlines() else [name]
+    assert different == ["history"]
+
+
 def test_the_end_of_make_bench_is_one_screen(folder, command):
     code, out, _ = command("show", "--brief")
     assert code == 0
