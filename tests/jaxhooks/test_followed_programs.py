@@ -292,7 +292,7 @@ def test_jax_that_is_not_among_the_installed_packages_is_jax_all_the_same(tmp_pa
     assert {built.function.origin for built in profile.builds} == {"program", "jax"}
     assert {built.call_site.file for built in profile.builds} == {str(script)}
     said = " ".join(" ".join(summary(profile, lines=None)).split())
-    assert "Python compiles JAX's modules anew at each start: PYTHONDONTWRITEBYTECODE is" in said
+    assert "Python compiles JAX's modules at each start: PYTHONDONTWRITEBYTECODE is" in said
     assert f"Once: python -m compileall -q {tree}" in said
 
 
