@@ -1,3 +1,5 @@
+"""The workloads of this repository compute what NumPy, SciPy and their kernels do."""
+
 from __future__ import annotations
 
 import functools

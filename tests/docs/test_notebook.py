@@ -1,3 +1,5 @@
+"""The notebook of the pages: it runs, and shows what it showed."""
+
 from __future__ import annotations
 
 import json
@@ -9,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOK = ROOT / "docs" / "analysis.ipynb"
 OF_A_MACHINE = re.compile(r"(?<![\w.])/(home|root|tmp|work|Users|usr|opt|private)/")
 
