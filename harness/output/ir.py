@@ -19,23 +19,25 @@ _POWERS = {
 }
 
 
-def verdict_text(found: ProgramComparison, a: ProgramSide, b: ProgramSide, stage: str) -> str:
+def verdict_text(compared: ProgramComparison, a: ProgramSide, b: ProgramSide, stage: str) -> str:
     """Return how two programs compare, by the texts of a stage."""
     arrow = f"{a.fingerprint} → {b.fingerprint}"
-    if found.same:
+    if compared.same:
         same = f"the same program ({a.fingerprint})"
-        if found.constants:
+        if compared.constants:
             return f"{same} but for the values of its constants"
-        return f"{same}, from another {stage}" if found.text else same
-    if not found.stored:
+        return f"{same}, from another {stage}" if compared.text else same
+    if not compared.stored:
         return (
             f"another program: {arrow}. Its text was not kept at both commits; `harness run "
             "--fresh --keep-programs` keeps it."
         )
-    if not found.differ:
+    if not compared.differ:
         return f"the same {stage} but for the names in it: {arrow}"
-    constants = " but for its constants" * found.constants
-    return f"another program: {arrow}" + ("" if found.text else f", of the same {stage}{constants}")
+    constants = " but for its constants" * compared.constants
+    return f"another program: {arrow}" + (
+        "" if compared.text else f", of the same {stage}{constants}"
+    )
 
 
 def growth_text(growth: Growth, axis: str) -> str:
