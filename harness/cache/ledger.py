@@ -124,18 +124,12 @@ class Summary:
     unknown_s: tuple[float, float]
     """The least and the most cold seconds of the other hits, by the whole seconds that their
     entries hold; infinite where JAX does not tell those."""
-    load_s: float
-    """Spent loading hits."""
     compile_s: float
     """Spent compiling."""
     saved_s: float
     """Cold compile seconds of the hits, less their load seconds; hits with a cold figure only."""
     hits_without_cold: int
     """Hits of a key that no event here, and no earlier ledger, has compiled: saved is unknown."""
-    jax_saved_s: float
-    """The sum of JAX's own `compile_time_saved_sec`, which knows whole seconds only."""
-    lock_wait_s: float
-    """Waiting for the lock of directories with a size cap."""
     own_s: float
     """What the recording itself took."""
     limits: dict[str, tuple[float, ...]]
@@ -214,12 +208,9 @@ def summarize(events: Iterable[Request], earlier: Iterable[Request] = ()) -> Sum
         by_count=Share(len(hits), len(events)),
         by_seconds=Share(spared_s, spared_s + compiled_s),
         unknown_s=(least_s, most_s),
-        load_s=sum(event.load_ns for event in hits) / 1e9,
         compile_s=compiled_s,
         saved_s=sum(saved_s(event, cold) or 0.0 for event in hits),
         hits_without_cold=len(hits) - len(with_cold),
-        jax_saved_s=sum(event.jax_saved_ns for event in hits) / 1e9,
-        lock_wait_s=sum(event.lock_wait_ns for event in events) / 1e9,
         own_s=sum(event.own_ns for event in events) / 1e9,
         limits=_limits(events),
         overridden=tuple(dict.fromkeys(one for event in events for one in event.overridden)),

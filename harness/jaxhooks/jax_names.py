@@ -197,12 +197,12 @@ def version(package: str = "jax") -> str:
     return str(own) or importlib.metadata.version(package)
 
 
-def public(name: str = "jax") -> Any:
-    """Return a public module of JAX's, which is imported only now.
+def public() -> Any:
+    """Return JAX, which is imported only now.
 
     Whoever reads a recording never imports JAX; a user pays for `jax.export` where it is used.
     """
-    return importlib.import_module(name)
+    return importlib.import_module("jax")
 
 
 def module(name: str) -> Any:

@@ -202,7 +202,7 @@ def _fields(source: ProgramFile, name: str) -> list[str]:
 
 
 def _with_dtype(source: ProgramFile, value: ast.expr, dtype: str) -> list[Edit]:
-    np, edits = source.imported("numpy", "np")  # a scalar of jax.numpy's would be a program
+    np, edits = source.numpy()  # a scalar of jax.numpy's would be a program
     wanted = f"{np}.{'bool_' if dtype == 'bool' else dtype}"
     begin, end = source.span(value)
     if isinstance(value, ast.Call):
@@ -271,7 +271,7 @@ def sized_by_numpy(source: ProgramFile, lines: set[int]) -> list[Edit]:
             jnp = dotted(node.func.value) in ("jnp", "jax.numpy")
             one_argument = node.func.attr != "where" or len(node.args) == 1
             if jnp and one_argument and _SIZED.fullmatch(node.func.attr):
-                np, more = source.imported("numpy", "np")
+                np, more = source.numpy()
                 edits += [*more, Edit(*source.span(node.func.value), np)]
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Compare):
             values += [node.value, node.slice]
@@ -283,7 +283,7 @@ def sized_by_numpy(source: ProgramFile, lines: set[int]) -> list[Edit]:
 def _numpy(source: ProgramFile, values: list[ast.expr]) -> list[Edit]:
     if not values:
         raise Refused("no-place")
-    np, edits = source.imported("numpy", "np")
+    np, edits = source.numpy()
     for value in values:
         begin, end = source.span(value)
         edits += [Edit(begin, begin, f"{np}.asarray("), Edit(end, end, ")")]

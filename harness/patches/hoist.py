@@ -161,7 +161,7 @@ def _expression(source: ProgramFile, call: ast.Call, function: Function) -> tupl
         local = next((one for one in binders if isinstance(one, ast.FunctionDef)), None)
         if local is not None and target == made.id and not local.decorator_list:
             return _rebound(source, call, local, statement)
-    outside = captured_by_method(source, call, made) or captured(source, made)
+    outside = captured_by_method(source, made) or captured(source, made)
     name = source.unused_name(
         target or (scopes[0].name if isinstance(scopes[0], ast.FunctionDef) else "function")
         if scopes and (function.name == LAMBDA or target)
@@ -236,7 +236,7 @@ class _Method:
     own: str
 
 
-def captured_by_method(source: ProgramFile, call: ast.Call, made: ast.expr) -> _Method | None:
+def captured_by_method(source: ProgramFile, made: ast.expr) -> _Method | None:
     """Return the method that is jitted by `jax.jit(self.method)`, and what it reads of `self`."""
     if not (isinstance(made, ast.Attribute) and isinstance(made.value, ast.Name)):
         return None

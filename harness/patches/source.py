@@ -146,24 +146,17 @@ class ProgramFile:
             wanted = f"_{name.strip('_')}_{number}"
         return wanted
 
-    def imported(self, module: str, usual: str) -> tuple[str, list[Edit]]:
-        """Return how the file calls a module, and the change that imports it where none does."""
-        after: ast.stmt | None = None
-        for node in self.tree.body:
-            if isinstance(node, ast.Import):
-                after = node
-                for alias in node.names:
-                    if alias.name == module and (alias.asname or "." not in module):
-                        return alias.asname or module, []
-            elif isinstance(node, ast.ImportFrom):
-                after = node
-                for alias in node.names:
-                    if f"{node.module}.{alias.name}" == module:
-                        return alias.asname or alias.name, []
-        if after is None:
-            raise Refused("no-import", module)
-        end = self.whole_lines(after)[1]
-        return usual, [Edit(end, end, f"import {module} as {usual}\n")]
+    def numpy(self) -> tuple[str, list[Edit]]:
+        """Return what the file calls NumPy, and the change that imports it where nothing does."""
+        imports = [one for one in self.tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
+        for node in imports:
+            for alias in node.names:
+                if isinstance(node, ast.Import) and alias.name == "numpy":
+                    return alias.asname or "numpy", []
+        if not imports:
+            raise Refused("no-import", "numpy")
+        end = self.whole_lines(imports[-1])[1]
+        return "np", [Edit(end, end, "import numpy as np\n")]
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:

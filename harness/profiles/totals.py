@@ -44,8 +44,6 @@ class Total:
     """0 for a run or process."""
     begin_ns: int
     end_ns: int
-    cut_off: bool = False
-    """The log has no end: the total reaches until its last line."""
     main: bool = False
     """Of a thread: it is the main one."""
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
@@ -96,7 +94,7 @@ def totals(profile: Recorded) -> Iterator[Total]:
         begin, end, ended = process.begin_ns, process.end_ns, process.ended
         if run is not None and run.pid == process.started.pid and ended and ended.why == "exit":
             end = max(end, run.end_ns)
-        total = Total("process", process.name, 0, begin, end, ended is None)
+        total = Total("process", process.name, 0, begin, end)
         _fill(total, busy[process], [(process, begin, end)])
         yield _less_own(total, _own_ns(process))
         yield from _thread_totals(process, busy[process])
@@ -131,7 +129,7 @@ def _run_total(profile: Recorded, busy: dict[Process, Nanoseconds]) -> Total:
     process, first, _ = segments[-1]
     if mine and process.ended is not None:
         segments[-1] = process, first, end
-    total = Total("run", "", 0, begin, end, any(one.ended is None for one in processes))
+    total = Total("run", "", 0, begin, end)
     _fill(total, np.concatenate(list(busy.values()), axis=1), segments)
     return _less_own(total, sum(map(_own_ns, processes)))
 
@@ -148,8 +146,8 @@ def _thread_totals(process: Process, busy: Nanoseconds) -> Iterator[Total]:
         if main:
             times = [process.begin_ns, process.end_ns]
         begin, end = max(min(times), process.begin_ns), min(max(times), process.end_ns)
-        end, cut_off = max(begin, end), process.ended is None
-        total = Total("thread", process.name, thread, begin, end, cut_off, main)
+        end = max(begin, end)
+        total = Total("thread", process.name, thread, begin, end, main)
         _fill(total, busy[:, busy[3] == thread], [(process, begin, end)], thread)
         yield _less_own(total, _own_ns(process, thread))
 

@@ -100,7 +100,7 @@ NO_CACHE = (request("unwritten", 60, 45, write=10, reason="no directory"),)
         # A build inside another counts for itself.
         ([[INNER, AROUND]], None, "process", {"trace": 0.05, "compile": 0.15, "build": 0.2}),
         # A log that was cut off reaches until its last line.
-        ([SIMPLE[:3]], CUT, "process", {"cut off": True, "wall": 0.4, "end": 0}),
+        ([SIMPLE[:3]], CUT, "process", {"wall": 0.4, "end": 0}),
         ([SIMPLE[:3]], CUT, "run", {"wall": 5.02, "python": 0.12, "unattributed": 4.7}),
         # The run is from its parent's clock.
         ([SIMPLE], (-50, 1100, 7), "run", {"wall": 1.15, "python": 0.15, "end": 0.1}),
@@ -118,7 +118,7 @@ def test_each_part_has_its_seconds(tmp_path, logs, run, scope, expected):
     found = {}
     for total in check(profile_of(tmp_path, *logs, run=run)):
         also = {"wall": total.wall_s, "build": total.build_s, "main": total.main}
-        also |= {"building": total.build_s + total.seconds["other"], "cut off": total.cut_off}
+        also |= {"building": total.build_s + total.seconds["other"]}
         name = total.scope if total.scope not in found else f"{total.scope} 2"
         found.setdefault(name, {**total.seconds, **also})
     assert {part: found[scope][part] for part in expected} == pytest.approx(expected)

@@ -93,7 +93,7 @@ _WITH_ADDRESS = re.compile(r"<(?:function |bound method )?([^<>=\s]*(?:<\w+>[^<>
 _FUNCTION = re.compile(r"<(?P<name>[\w<]\S*) at (?P<file>[^<>]*?):(?P<line>\d+)>")
 
 
-def around(before: str, after: str, longest: int = LONGEST) -> tuple[str, str]:
+def around(before: str, after: str) -> tuple[str, str]:
     """Return two texts from shortly before their first difference on, on one line each.
 
     Addresses of objects are left out, if the texts differ in something else.
@@ -102,10 +102,10 @@ def around(before: str, after: str, longest: int = LONGEST) -> tuple[str, str]:
     plain = [_ADDRESS.sub("", text) for text in texts]
     one, other = texts = plain if plain[0] != plain[1] else texts
     same, begin = in_common(one, other), 0
-    if max(map(len, texts)) > longest:
+    if max(map(len, texts)) > LONGEST:
         opened = [match.end() for match in _BETWEEN.finditer(one, 0, same)]
         begin = next((place for place in opened if same - place <= _SHOWN_BEFORE), same)
-    first, second = (_cut(text, begin, longest) for text in texts)
+    first, second = (_cut(text, begin) for text in texts)
     return first, second
 
 
@@ -115,8 +115,8 @@ def in_common(one: str, other: str) -> int:
     return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _cut(text: str, begin: int, longest: int) -> str:
-    end = begin + longest
+def _cut(text: str, begin: int) -> str:
+    end = begin + LONGEST
     return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
 
