@@ -36,7 +36,7 @@ class Loads(msgspec.Struct, frozen=True):
     """What came of loading entries.
 
     Attributes:
-        refused: Entries that it cannot read, and what it said; or how the process died at them.
+        refused: Entries that it cannot read, and its error; or how the process died at them.
         unjudged: How many it did not load for want of something else.
     """
 
@@ -62,7 +62,7 @@ def load(directory: Path, names: Sequence[str]) -> Loads:
 
 
 def _one_process(directory: Path, names: Sequence[str]) -> tuple[dict[str, str], str]:
-    """Return what was said of entries, and how the process died at the one after them."""
+    """Return each entry's error, or none, and how the process died at the one after them."""
     lines: list[bytes] = []
     heard = [time.monotonic()]
 

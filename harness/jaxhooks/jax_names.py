@@ -341,7 +341,7 @@ def process_id() -> int:
 def hide(file: str) -> None:
     """Have JAX take a file for its own: no line of it becomes the source of an operation.
 
-    Without it, operations of a program would be said to come from the profile, which changes the
+    Without it, operations of a program would seem to come from the profile, which changes the
     locations in what JAX lowers.
     """
     info = module("source_info_util")

@@ -69,7 +69,7 @@ def run(
 ) -> int:
     """Run a command in an :func:`environment`, with this process's input and output.
 
-    `started` is told of the process as soon as it runs; a UsageError if it cannot be started.
+    `started` gets the process as soon as it runs; a UsageError if it cannot be started.
     Returns the program's exit code; negative, as `subprocess` has it, where a signal ended it.
     """
     with _hand_on() as hand_to:
@@ -146,7 +146,7 @@ def _end_of(process: subprocess.Popen[bytes]) -> int:
     os.set_blocking(came, False)
     os.set_blocking(comes, False)
     fd = signal.set_wakeup_fd(comes, warn_on_full_buffer=False)
-    handler = signal.signal(signal.SIGCHLD, lambda number, frame: None)  # so that it is told too
+    handler = signal.signal(signal.SIGCHLD, lambda number, frame: None)  # SIGCHLD wakes it too
     try:
         while process.poll() is None:
             select.select([came], [], [])

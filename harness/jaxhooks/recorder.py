@@ -35,7 +35,7 @@ SHARE_OF_RUN = 600
 """Later less often, at one part in so many of the time that has passed: a day has 4,000 lines."""
 
 MOST_PLACES = 50_000
-"""Stacks, told apart by instruction, whose number is at hand."""
+"""Stacks, distinguished by instruction, that have a number at hand."""
 
 MOST_KINDS = 10_000
 

@@ -34,7 +34,7 @@ _thread = threading.local()
 
 
 class _Listener(Protocol):
-    """Who is told of requests."""
+    """What gets each request."""
 
     @property
     def parts(self) -> Sequence[Parts]: ...

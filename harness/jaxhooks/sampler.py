@@ -76,7 +76,7 @@ class Sampler:
         self._counts: Counter[tuple[int, Places, Origin]] = Counter()
         self._looked_ns = clock()
         self._reported: dict[int, int] = {}
-        """Thread to when its build was last said to be going on."""
+        """Thread to when its build was last reported as going on."""
 
     def start(self) -> None:
         """Start to look; nothing where the interval is 0."""

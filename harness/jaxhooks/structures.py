@@ -37,7 +37,7 @@ SLOW_S = 0.005
 """A type whose `repr` once took longer is not asked again."""
 
 PLAIN: tuple[Any, ...] = (bool, int, float, complex, str, bytes, type(None))
-"""Types whose `repr` says all there is to say."""
+"""Types whose `repr` shows the whole value."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """What tells nothing to a reader, and is another in each run."""
@@ -55,7 +55,7 @@ def structure(tree: Any) -> Tree | None:
 def static_text(value: Any) -> str:
     """Return what a value is, in at most `LONGEST_VALUE` characters; it never raises.
 
-    What equals itself alone is told by where it is from, and no address is shown.
+    What equals itself alone is named by where it is from, and no address is shown.
     """
     try:
         if type(value) in PLAIN:
@@ -84,7 +84,7 @@ def _number(kind: type, label: str) -> int:
 
 
 def has_fields(kind: Any) -> bool:
-    """Return whether a type is told by its fields: its `repr` is the user's, or calls theirs."""
+    """Return whether a type is shown by its fields: its `repr` is the user's, or calls theirs."""
     if kind is functools.partial or hasattr(kind, "__dataclass_fields__") or _is_named_tuple(kind):
         return True
     code = getattr(kind.__repr__, "__code__", None)

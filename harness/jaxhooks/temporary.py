@@ -1,7 +1,7 @@
 """Temporary folders of a process: gone with it, or with the next that makes one.
 
-A folder is locked for as long as its process needs it, so that what a killed one has left is told
-from what is in use, whoever made it.
+A folder is locked for as long as its process needs it, so that what a killed one has left can be
+distinguished from what is in use, whoever made it.
 """
 
 from __future__ import annotations

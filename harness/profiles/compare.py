@@ -81,7 +81,7 @@ Pair = tuple[Counted | None, Counted | None]
 def compare(a: Recorded, b: Recorded) -> ProfileDifference:
     """Compare two profiles.
 
-    Functions are told apart by file, relative to the program's folder, and qualified name; where
+    Functions are identified by file, relative to the program's folder, and qualified name; where
     several have one name, by the nearest line. Counts, causes, sizes of code and what `jax.jit` was
     given are compared exactly. Seconds are of one run each, have no error bar, and change nothing.
     """

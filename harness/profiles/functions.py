@@ -1,6 +1,6 @@
 """What was built of each function: counted, in one process or many.
 
-A function is the same in all processes: it is told apart by its file, its qualified name, its line
+A function is the same in all processes: it is identified by its file, its qualified name, its line
 and the name that JAX calls it by.
 """
 

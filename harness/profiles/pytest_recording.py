@@ -20,7 +20,7 @@ from harness.jaxhooks.programs import new_folder, write_run
 from harness.jaxhooks.writer import Writer
 
 _FOLDER = "jax_profile"
-"""What a worker of pytest-xdist is told the folder by."""
+"""Under which name a worker of pytest-xdist gets the folder."""
 
 
 def begin(config: pytest.Config, asked: str) -> PytestRecording:

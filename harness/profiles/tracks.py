@@ -122,7 +122,7 @@ def answered_ns(built: Built) -> int:
 
 
 def outcome(built: Built) -> str:
-    """Return what the persistent cache said to a build, empty where it was not asked."""
+    """Return how the persistent cache answered a build, empty where it was not asked."""
     texts = Counter(text for _, text in answers(built))
     if texts.total() == 1:
         return next(iter(texts))

@@ -1,4 +1,4 @@
-"""What a cause of a build is, and how it is told from the others: codes and values, no words."""
+"""What a cause of a build is, and what sets it apart: codes and values, no words."""
 
 from __future__ import annotations
 

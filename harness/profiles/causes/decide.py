@@ -51,7 +51,7 @@ def differences(old: Built, new: Built) -> list[Difference]:
     placed: set[str] = set()
     kept = []
     for difference in ordered:
-        if difference.kind.placed:  # a mesh is part of the type, and told of there
+        if difference.kind.placed:  # a mesh is part of the type, and reported there
             if difference.change.argument in placed:
                 continue
             placed.add(difference.change.argument)

@@ -157,7 +157,7 @@ class Interning:
 
 
 def static_key(static: events.Static) -> tuple[Hashable, ...]:
-    """Return what a static argument is told apart by: JAX's own equality, where it is known."""
+    """Return what distinguishes a static argument: JAX's own equality, where it is known."""
     if static.object:
         return static.name, static.keyword, static.type, static.object
     return static.name, static.keyword, static.type, static.value
