@@ -31,20 +31,17 @@ def _damaged(state: State) -> Check:
         # JAX writes an entry in place.
         for young in (False, True):
             if entries := [entry for entry in bad if look.is_young(entry) == young]:
+                ages_s = [round(one.read_at - one.written_at, 1) for one in entries]
                 yield CacheFinding(
                     state,
                     names(entries),
                     "unsettled" if young else "problem",
                     "may-still-be-written" if young else "compiled-in-each-process",
                     look.repair(young),
-                    {"faults": _faults(entries), "ages_s": [_age_s(one) for one in entries]},
+                    {"faults": _faults(entries), "ages_s": ages_s},
                 )
 
     return find
-
-
-def _age_s(entry: Entry) -> float:
-    return round(entry.read_at - entry.written_at, 1)
 
 
 def _faults(entries: Iterable[Entry]) -> list[dict[str, Any]]:

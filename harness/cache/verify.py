@@ -121,7 +121,8 @@ _SYMBOL_TABLE = 2
 def _functions(code: bytes) -> Iterator[str]:
     """Yield a hash of each symbol of an ELF file, of its name and bytes; of all, if it is none."""
     try:
-        start, (size, count) = struct.unpack_from("<Q", code, 40)[0], _header(code)
+        (start,) = struct.unpack_from("<Q", code, 40)
+        size, count = struct.unpack_from("<HH", code, 58)
         sections = [_SECTION.unpack_from(code, start + number * size) for number in range(count)]
         for section in sections:
             if code[:4] == b"\x7fELF" and section[1] == _SYMBOL_TABLE:
@@ -130,11 +131,6 @@ def _functions(code: bytes) -> Iterator[str]:
     except (struct.error, IndexError, ValueError):
         pass
     yield hashlib.blake2b(code).hexdigest()
-
-
-def _header(code: bytes) -> tuple[int, int]:
-    size, count = struct.unpack_from("<HH", code, 58)
-    return size, count
 
 
 def _symbols(code: bytes, sections: list[tuple[int, ...]], table: tuple[int, ...]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from harness.patches import arguments, copies, hoist
 from harness.patches.copies import CopiedProgram, Observed
 from harness.patches.source import Edit, ProgramFile, Refused
 from harness.profiles.findings import Finding, findings
-from harness.profiles.model import Built
+from harness.profiles.model import Built, seconds_of
 from harness.profiles.recorded import Recorded
 
 ONCE = ("JH001", "JH002", "JH004", "JH005", "JH006", "JH007", "JH010", "JH013", "JH014")
@@ -239,7 +239,7 @@ def prove(
     if failed := next((one.failed for one in usual if one.failed), ""):
         raise UsageError(f"The program fails as it is: {failed}")
     wanted = copies.agreed(*usual)
-    proof = Patches([], [], building_s=sum(map(_all_seconds, usual)) / 2)
+    proof = Patches([], [], building_s=sum(seconds_of(one.profile.builds) for one in usual) / 2)
     for number, proposal in enumerate(proposed, 1):
         if wanted.is_empty:
             proof.left.append(NotPatched(proposal.finding, "not-observable"))
@@ -340,12 +340,8 @@ def _sum(counts: Counter[str], names: frozenset[str]) -> int:
     return sum(counts[name] for name in names)
 
 
-def _all_seconds(seen: Observed) -> float:
-    return sum(built.build_ns for built in seen.profile.builds) / 1e9
-
-
 def _seconds(seen: Observed, names: frozenset[str]) -> float:
-    return sum(one.build_ns for one in seen.profile.builds if one.function.name in names) / 1e9
+    return seconds_of(one for one in seen.profile.builds if one.function.name in names)
 
 
 def _proven(proposal: Proposal, usual: Sequence[Observed], seen: Observed) -> Proven:

@@ -42,7 +42,8 @@ def pprof_of(profile: Recorded) -> bytes:
     for process in profile.processes:
         for built in (*process.builds, *process.unfinished):
             cause = "" if built.going_on else profile.cause_of(built).kind
-            labels = tuple((key, text) for key, text in _labels(names[process.name], cause) if text)
+            named = ("process", names[process.name]), ("cause", cause)
+            labels = tuple((key, text) for key, text in named if text)
             for stack, kind, amount in _parts(built):
                 values[_Sample(stack, labels)][kind] += amount
     run = profile.run
@@ -50,11 +51,6 @@ def pprof_of(profile: Recorded) -> bytes:
     length = max((one.end_ns - one.begin_ns for one in profile.processes), default=0)
     comment = f"harness profile -- {' '.join(run.command)}" if run else "harness profile"
     return gzip.compress(_encoded(values, round(begin * 1e9), length, comment), 6, mtime=0)
-
-
-def _labels(process: str, cause: str) -> Iterator[tuple[str, str]]:
-    yield "process", process
-    yield "cause", cause
 
 
 def _parts(built: Built) -> Iterator[tuple[tuple[Frame, ...], str, int]]:
