@@ -68,7 +68,7 @@ def test_a_variable_that_has_no_effect_is_recorded_with_both_values(
 ):
     (event,) = events(runs, f"{program}\njax.jit(f)(x)\n", **settings)
     assert event.overridden == (expected,)
-    if event.limit is not None:
+    if event.value is not None:
         assert event.limit == float(expected.value)
     (line,) = (one for one in problem_lines(summarize([event])) if "has no effect" in one)
     assert f"{expected.name.upper()}={expected.variable} has no effect" in line
