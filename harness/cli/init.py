@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
 from harness.errors import UsageError
+from harness.init import next_steps
 from harness.init.files import File, plan, write
 from harness.init.function import check, parse
-from harness.init.project import Project, look
+from harness.init.project import look
 from harness.init.schema import schema as table_schema
-from harness.records.installation import NAME, elsewhere
+from harness.output import init as words
 from harness.records.printable import printable
-from harness.workload.location import asv_path
 
 
 @options.command(
@@ -106,104 +103,23 @@ def init(
     if not dry_run:
         write(files)
     _print_files(files, dry_run)
-    if checked and checked.size is not None:
-        print(f"{checked.subject.place} traces; sweep: size = {checked.size}, {4 * checked.size}.")
-    elif checked:
-        no = "" if checked.subject.inputs else "; no size of it could be swept"
-        print(f"{checked.subject.place} traces{no}.")
-    _print_notes(project, checked.subject.module if checked and checked.wakes_backend else "")
+    if checked:
+        tried = not checked.subject.inputs
+        print(words.traced_line(checked.subject.place, checked.size, tried))
+    module = checked.subject.module if checked and checked.wakes_backend else ""
+    for note in next_steps.notes(project, module):
+        print(note)
     if not dry_run:
-        _print_next(directory, project, beside=checked is not None and checked.is_beside)
+        is_beside = checked is not None and checked.is_beside
+        commands = [printable(one) for one in next_steps.commands(directory, project, is_beside)]
+        print("\n".join(words.next_lines(commands, project.has_commits)), flush=True)
 
 
 def _print_files(files: Sequence[File], dry_run: bool) -> None:
-    words = {
-        "new": "would write" if dry_run else "wrote",
-        "replaced": "would replace" if dry_run else "replaced",
-        "added to": "would add to" if dry_run else "added to",
-        "kept": "kept",
-        "unchanged": "unchanged",
-    }
     for file in files:
-        kept = ": is there, left as it is" if file.fate == "kept" else ""
-        kept += "; it needs these lines:" if file.lacks else ""
-        print(f"{words[file.fate]:<13} {printable(os.path.relpath(file.path))}{kept}")
+        path = printable(os.path.relpath(file.path))
+        print(words.file_line(path, file.fate, dry_run, bool(file.lacks)))
         for line in file.lacks:
             print(f"{'':<17} {printable(line)}")
         if dry_run and file.is_written:
             print(printable("".join(f"    | {line}\n" for line in file.text.splitlines())), end="")
-
-
-def _print_notes(project: Project, wakes_backend: str) -> None:
-    """Say what is in the way of measuring; `wakes_backend` is a module that starts JAX."""
-    if wakes_backend:
-        print(
-            f"Importing {wakes_backend} starts JAX (an array at the top of a module does that), so "
-            "asv must start a process per number instead of forking, which takes minutes: better "
-            "make that array in a function."
-        )
-    if project.git_root is None:
-        print(
-            "There is no git repository here: harness run works, but asv files results under "
-            "commits. Start one with: git init"
-        )
-    elif not project.has_commits:
-        print("There is no commit yet, and asv files results under commits: commit first.")
-    if not elsewhere():
-        print(
-            f"The workflows install {NAME} from pip's index, and yours came from elsewhere: name "
-            f"what they are to install in HARNESS there, such as {NAME} @ git+https://HOST/REPOSITORY"
-        )
-    own = project.folder / "harness"
-    if own.is_dir() and not (own / "asv" / "environment.py").is_file():
-        print(
-            "The folder harness/ here hides the installed harness from asv, which looks in the "
-            "current folder first: rename it."
-        )
-    if project.is_searched and project.results.isidentifier():
-        package = project.package or "mypackage"
-        print(
-            f"setuptools looks for your package by itself here, and will take {project.results}/ "
-            "for one as soon as that is there: pip install then fails, or installs the wrong one. "
-            "Name yours in pyproject.toml:"
-        )
-        if (project.folder / f"{package}.py").is_file():
-            print(f'    [tool.setuptools]\n    py-modules = ["{package}"]')
-        else:
-            print(f'    [tool.setuptools.packages.find]\n    include = ["{package}*"]')
-
-
-def _print_next(directory: Path, project: Project, beside: bool = False) -> None:
-    """Print the next commands; asv finds a module that lies `beside` the benchmarks if told to."""
-    go = f"cd {shlex.quote(str(directory))} && " if directory.resolve() != Path.cwd() else ""
-    at = _prefix(project.folder)
-    print("\nNext:")
-    quick = f"{go}{at}harness run --effort quick{project.run_options}"
-    print(f"  {printable(quick)}    # every workload once, and the table of stages")
-    others = ":$ASV_PYTHONPATH" * bool(asv_path())
-    path = f"ASV_PYTHONPATH=$PWD{others} " * beside
-    asv = printable(f"{path}{at}asv run -E existing --set-commit-hash HEAD")
-    print(f"  {printable(at)}asv machine --yes && {asv}    # 8 processes each")
-    print(f"  {printable(at)}asv publish && {printable(at)}asv preview    # graphs over commits")
-    if project.has_commits:
-        print("Commit the new files before asv run: it files results under HEAD.")
-    sys.stdout.flush()
-
-
-def _prefix(folder: Path) -> str:
-    """Return what runs a program of this environment from a shell that does not have it on PATH.
-
-    `uv run` and `pixi run` change PATH for one command only; conda's activate and venv's stay.
-    """
-    scripts = Path(sys.executable).parent
-    if "PIXI_PROJECT_MANIFEST" in os.environ:
-        return "pixi run "
-    if "UV_RUN_RECURSION_DEPTH" in os.environ:
-        # One of `uv run --with` is gone for the next command: its scripts stay in uv's cache.
-        return "uv run " if scripts.is_relative_to(folder) else f"{shlex.quote(str(scripts))}/"
-    command = shutil.which("harness")
-    # A link to this environment's, or a launcher that begins with this Python.
-    if command and Path(command).resolve().parent == scripts:
-        return ""
-    launcher = Path(command).read_bytes()[:500] if command else b""
-    return "" if os.fsencode(sys.executable) in launcher else f"{shlex.quote(str(scripts))}/"

@@ -12,7 +12,7 @@ from harness.cli.options import Argument, Option
 from harness.cli.output import say
 from harness.errors import ExitCode
 from harness.nightly import night as nights
-from harness.nightly import summary as text
+from harness.output import nightly as text
 from harness.output.comparison_markdown import to_markdown
 from harness.output.verdicts import sentence
 from harness.records.environment import machine_name

@@ -21,10 +21,10 @@ from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
 from harness.frame.pairs import Arm, pair
 from harness.measure.containment import dying_with_caller
-from harness.nightly.measured import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records import environment, json_file
 from harness.records.files import OWN
 from harness.records.git import commit_of
+from harness.records.nights import SCHEMA, Failure, MeasuredEnvironment, NightSummary
 from harness.records.schema import INSTRUMENTS, Problems, Record, read_file
 from harness.records.store import machine_folder, store_path
 from harness.verdicts.compare import Comparison, judged_pairs

@@ -23,10 +23,10 @@ from harness.errors import StoreError
 from harness.frame import load as loading
 from harness.frame import parquet
 from harness.jaxhooks import events, parts, programs
-from harness.nightly.measured import SCHEMA, MeasuredEnvironment, NightSummary
 from harness.output.comparison import rates_text
 from harness.profiles import recorded
 from harness.records import json_file, kept
+from harness.records.nights import SCHEMA, MeasuredEnvironment, NightSummary
 from harness.records.schema import Problems, read_file
 from harness.records.store import Store
 from harness.verdicts import error_rates

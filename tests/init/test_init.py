@@ -437,11 +437,11 @@ def test_a_read_only_folder_is_refused(tmp_path):
 def test_the_next_command_works_from_a_shell_without_the_environment(
     monkeypatch, tmp_path, variable, inside, prefix
 ):
-    from harness.cli.init import _prefix
+    from harness.init.next_steps import prefix as prefix_of
 
     for name in ("PIXI_PROJECT_MANIFEST", "UV_RUN_RECURSION_DEPTH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, str(tmp_path))
     scripts = Path(sys.executable).parent
     folder = scripts.parent if inside else tmp_path
-    assert _prefix(folder) == prefix.replace("SCRIPTS", str(scripts))
+    assert prefix_of(folder) == prefix.replace("SCRIPTS", str(scripts))

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from harness.nightly.measured import NightSummary
 from harness.records import json_file
+from harness.records.nights import NightSummary
 from harness.records.schema import Problems, read_file
 from harness.records.store import record_files
 from tests.asv.project import MACHINE, Project

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.errors import ExitCode
-from harness.nightly.measured import MeasuredEnvironment, NightSummary
+from harness.records.nights import MeasuredEnvironment, NightSummary
 from harness.records.printable import escaped, table_lines
 
 ENDS = {
