@@ -19,6 +19,9 @@ MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 VAGUE = {"found", "known", "said", "told"}
 """No variable is called so: what was found? `program/` still has some."""
 
+BESIDE_ROOMS = {"damaged", "docs", "packaging", "suites", "tools"}
+"""Folders of tests for what is no room: damaged files, pages, wheels, workloads, `tools/`."""
+
 ROOMS = (
     *("errors", "jaxhooks", "targets", "workload", "program", "records", "stages", "baselines"),
     *("measure", "cache", "frame", "verdicts", "ir", "profiles", "patches", "output"),
@@ -156,6 +159,33 @@ def test_every_room_is_in_the_order_and_nothing_else_lies_at_the_top():
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert there == {*ROOMS, "__init__"}
+
+
+def not_mirrored(tests, house, beside):
+    """Return folders of tests that are neither a room nor beside them, and files without a reason.
+
+    A test lies in the folder of its room; what is at the top says in its docstring what it is for.
+    """
+    rooms = {path.name for path in house.iterdir() if (path / "__init__.py").exists()}
+    folders = {path.name for path in tests.iterdir() if any(path.glob("*"))}
+    files = [file for file in tests.glob("*.py") if file.stem != "__init__"]
+    return [
+        *sorted(folders - {"__pycache__"} ^ (rooms | beside)),
+        *sorted(file.name for file in files if not ast.get_docstring(parsed(file))),
+    ]
+
+
+def test_tests_mirror_the_rooms():
+    assert not_mirrored(HARNESS.parent / "tests", HARNESS, BESIDE_ROOMS) == []
+
+
+def test_a_folder_of_tests_without_its_room_and_a_file_without_a_reason_are_named(house):
+    tests = house.parent / "tests"
+    for name in ("low", "other"):
+        (tests / name).mkdir(parents=True)
+        (tests / name / "test_it.py").write_text("")
+    (tests / "test_loose.py").write_text("")
+    assert not_mirrored(tests, house, set()) == ["high", "other", "test_loose.py"]
 
 
 def vague(file):

@@ -22,6 +22,7 @@ from harness.jaxhooks.evidence import Evidence
 from harness.jaxhooks.temporary import temporary_folder
 from harness.measure.context import Context, Options
 from harness.measure.sweep import sweep
+from harness.output.asv import line
 from harness.records import environment
 from harness.records.environment import env_name, machine_name
 from harness.records.git import Commit, commit_of
@@ -30,11 +31,6 @@ from harness.stages.prepared import prepare
 from harness.stages.registry import CASE_STAGES, STAGES
 from harness.stages.scenarios.registry import SCENARIOS
 from harness.workload.workload import SEVERAL_DEVICES, Case, Workload, name_of
-
-NO_PLUGIN = (
-    'harness: asv.conf.json lacks "plugins": [".harness.asv.environment"], so nothing is known of '
-    "options such as --quick and --bench, and everything is measured anew."
-)
 
 
 def measure(workload: type[Workload]) -> Answer:
@@ -45,7 +41,7 @@ def measure(workload: type[Workload]) -> Answer:
     if call.pid:
         end_with(call.pid)
     elif Path(sys.argv[0]).parts[-2:] == ("asv", "benchmark.py"):
-        print(NO_PLUGIN, file=sys.stderr)
+        print(line("no-plugin"), file=sys.stderr)
         call = dataclasses.replace(call, since_ms=int(time.time() * 1000))
     home = Path(inspect.getsourcefile(workload) or ".").resolve().parent
     folders = [Path(call.folder)] if call.folder else [home, *home.parents]
@@ -124,14 +120,13 @@ def work_of(workload: type[Workload], case: Case, stage: str) -> Callable[[], fl
     That is the stage as it is measured, the loop over calls of `execute` included; it returns the
     seconds that took. Where there is nothing for a profiler to see, it says so instead.
     """
-    reason = ""
+    nothing = ""
     if stage not in CASE_STAGES:
-        profiled = ", ".join(CASE_STAGES)
-        reason = f"{stage} is no work of this process; asv's profiler sees {profiled}"
+        nothing = line("no-work", stage=stage, stages=", ".join(CASE_STAGES))
     elif targets.find(case.target).compile_only:
-        reason = f"{case.target} is compiled for in processes with an environment of its own"
-    if reason:
-        print(f"harness: nothing to profile: {reason}.", file=sys.stderr)
+        nothing = line("compile-only", target=case.target)
+    if nothing:
+        print(nothing, file=sys.stderr)
         return lambda: 0.0
     jax.config.update("jax_platforms", targets.find(case.target).platforms)
     if workload.x64:

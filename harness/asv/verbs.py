@@ -36,6 +36,7 @@ from asv.util import UserError, load_json
 from harness.asv.call import AsvCall
 from harness.asv.project import CONFIGURATIONS, AsvProject
 from harness.errors import HarnessError
+from harness.output.asv import line
 from harness.records.environment import NIGHT, recorded_env_name
 from harness.records.units import some
 
@@ -125,21 +126,18 @@ def _telling(
         if not warned:  # asv measures several commits and environments
             warned.append(_not_that_commit(call))
             if warned[0]:
-                log.warning(f"harness: {warned[0]}")
+                log.warning(warned[0])
         if not ours:
             return run_benchmarks(benchmarks, env, results=results, **options)
         began_ms = int(time.time() * 1000)
         with _alone():
             done = run_benchmarks(benchmarks, env, results=results, **options)
         if reason := _why_nothing(benchmarks, done):
-            log.error(f"harness: nothing was measured: {reason}")
+            log.error(line("nothing-measured", reason=reason))
         if results is not None and not now.since_ms:
             measured = set(ours.values()) - set(now.answered_ms)
             if reused := _reused(call, env, done, measured, began_ms):
-                log.warning(
-                    f"harness: {some(reused, 5)}: measured before, and taken from records; "
-                    "HARNESS_FRESH=1 measures again"
-                )
+                log.warning(line("reused", workloads=some(reused, 5)))
         return done
 
     return wrapper
@@ -166,8 +164,7 @@ def _not_that_commit(call: AsvCall) -> str:
     changed = git.output(top, "diff", "--name-only", named, "--", *pathspec).splitlines()
     if not changed:
         return ""
-    files = some(changed, 3)
-    return f"the working tree is not commit {named[:8]}, which results are filed under: {files}"
+    return line("other-commit", commit=named[:8], files=some(changed, 3))
 
 
 def _project(call: AsvCall) -> AsvProject | None:
@@ -225,7 +222,7 @@ def _why_nothing(benchmarks: Any, done: Any) -> str:
     ((reason, count),) = reasons.most_common(1)
     plain = reason.removeprefix("harness.asv.suite.MeasurementFailed: ")
     more = f" ({count} of {reasons.total()} benchmarks)" if len(reasons) > 1 else ""
-    return f"{plain}{more}; `asv run --show-stderr` has all"
+    return f"{plain}{more}"
 
 
 def _reused(
@@ -314,16 +311,15 @@ def _compare_common(conf: Any, hash_1: str, hash_2: str, **options: Any) -> Any:
     both = before.keys() & after.keys()
     if not options.get("env_spec"):
         for name in sorted(before.keys() ^ after.keys()) if both else ():
-            log.warning(f"{name} is left out: only {hash_1 if name in before else hash_2} has it")
+            only = hash_1 if name in before else hash_2
+            log.warning(line("one-side", name=name, commit=only))
         options["env_spec"] = sorted(both)
     done = _compare(conf=conf, hash_1=hash_1, hash_2=hash_2, **options)
     if options.get("only_changed"):
         again = {name for env in both for name in _works_again(before[env], after[env])}
         if again:
-            log.warning(
-                f"harness: {some(sorted(again), 5)}: failed at {hash_1}, and has a value at "
-                f"{hash_2}; asv's --only-changed leaves such out"
-            )
+            names = some(sorted(again), 5)
+            log.warning(line("works-again", names=names, before=hash_1, after=hash_2))
     return done
 
 

@@ -21,6 +21,7 @@ from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
 from harness.frame.pairs import Arm, pair
 from harness.measure.containment import dying_with_caller
+from harness.output import nightly as words
 from harness.records import environment, json_file
 from harness.records.files import OWN
 from harness.records.git import commit_of
@@ -101,14 +102,14 @@ def run(
     asked += ["--benchmarks", str(benchmarks), "--results", str(results), *options]
     for name, python in environments.items():
         log = own / f"{name}.log"
-        notify(f"night {night}: measuring in {name}; log: {log}")
+        notify(words.MEASURING.format(night=night, environment=name, log=log))
         code = _harness(python, "run", *asked, log=log)
         file = store_path(results, machine, commit, name, night)
         summary.measured.append(MeasuredEnvironment(name, file.name, code))
         if first := _first_record(file):
             summary.started_at_ms = min(summary.started_at_ms, first.started_at_ms)
     comparisons = [_compare(one, summary, folder, results) for one in summary.measured]
-    notify(f"night {night}: writing the report")
+    notify(words.REPORTING.format(night=night))
     summary.report = _report(results, own)
     summary.exit_code = int(_exit_code(summary))
     json_file.write(own / f"summary{OWN}", summary)
@@ -231,10 +232,10 @@ def _can_report() -> bool:
 def _report(results: Path, own: Path) -> str:
     """Write the report of all results; return why there is none, or ""."""
     if not _can_report():
-        return "the extra `figures` is not installed"
+        return words.NO_FIGURES
     page, log = own / "report.html", own / "report.log"
     code = _harness(Path(sys.executable), "report", "-r", str(results), "-o", str(page), log=log)
-    return f"`harness report` ended with {code}, see report.log" if code else ""
+    return words.REPORT_ENDED.format(code=code) if code else ""
 
 
 def _exit_code(summary: NightSummary) -> ExitCode:

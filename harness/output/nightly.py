@@ -1,4 +1,4 @@
-"""The summary of a night in Markdown: for the results tree, a job's page, and an issue."""
+"""What a night prints, and its summary in Markdown: for the results tree, a job, and an issue."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ ENDS = {
 }
 
 FIRST = "Nothing to compare with: no earlier night measured the same."
+NO_FIGURES = "the extra `figures` is not installed"
+REPORT_ENDED = "`harness report` ended with {code}, see report.log"
+MEASURING = "night {night}: measuring in {environment}; log: {log}"
+REPORTING = "night {night}: writing the report"
 
 
 def render(summary: NightSummary, compared: Sequence[str], answers: Sequence[str]) -> str:
