@@ -12,7 +12,7 @@ from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
 from harness.cli.options import Option
-from harness.cli.output import Heading, Part, TextTable, print_page, say
+from harness.cli.output import Heading, Part, TextTable, print_page, resumable, say
 from harness.cli.progress import progress
 from harness.errors import ExitCode
 from harness.measure.context import Options, local_context
@@ -91,12 +91,8 @@ def aa(
     context = local_context(results, benchmarks, machine)
     chosen = [sorted(given or []) for given in (select, case, places)]
     run = arms.name_of_run(context, level.name, name, chosen)
-    try:
-        with progress() as on_progress:
-            ran = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
-    except KeyboardInterrupt:
-        say("interrupted. Finished records are stored; the same command continues.")
-        raise Exit(ExitCode.INTERRUPTED) from None
+    with resumable(), progress() as on_progress:
+        ran = arms.measure(workloads, context, asked, run, pairs, injections, on_progress)
     if not ran.measured and not ran.reused:
         say("nothing was measured.")
         raise Exit(ExitCode.SOME_FAILED if ran.failed else ExitCode.NOTHING)

@@ -9,8 +9,7 @@ from click.exceptions import Exit
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
-from harness.cli.output import say
-from harness.errors import ExitCode
+from harness.cli.output import resumable, say
 from harness.nightly import night as nights
 from harness.output import nightly as text
 from harness.output.comparison_markdown import to_markdown
@@ -67,13 +66,10 @@ def nightly(
     use_those_of(Path())
     pythons = python or [Path(sys.executable)]
     name, extra = machine or machine_name(), run_options or []
-    try:
+    with resumable():
         summary, comparisons = nights.run(
             pythons, name, night, effort, extra, benchmarks, results, say
         )
-    except KeyboardInterrupt:
-        say("interrupted. Finished records are stored; the same command goes on.")
-        raise Exit(ExitCode.INTERRUPTED) from None
     own = machine_folder(results, name) / "nights" / summary.night
     compared = ["" if one is None else to_markdown(one) for one in comparisons]
     answers = [sentence(one).replace("`", "") for one in comparisons if one is not None]

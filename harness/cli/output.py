@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from click.exceptions import Exit
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.errors import UsageError
+from harness.errors import ExitCode, UsageError
 from harness.records.files import replaced
 from harness.records.printable import escaped, printable, table_lines
 
@@ -345,6 +346,16 @@ def check_writable(option: str, path: Path) -> None:
             f"{option} {path} cannot be written: {error.strerror}. Give a file in a folder that "
             "you can write to."
         ) from None
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """End at Ctrl-C with its exit code, and say that the same command measures what is left."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted. Finished records are stored; the same command resumes.")
+        raise Exit(ExitCode.INTERRUPTED) from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from harness import targets
 from harness.cli import options
 from harness.cli.inventory import discover, with_cases
 from harness.cli.options import Option
-from harness.cli.output import Heading, Part, notes, print_page, say
+from harness.cli.output import Heading, Part, notes, print_page, resumable, say
 from harness.cli.progress import progress
 from harness.cli.show import stage_table
 from harness.errors import ExitCode, UsageError
@@ -145,17 +145,13 @@ def run(
     context = local_context(results, benchmarks, machine, environment.night(night))
     if not on and (busy := machine_load.load_before()):
         say(load.before_text(busy, machine_load.cores()))
-    try:
-        with progress() as on_progress:
-            if on:
-                waiting = {} if wait is None else {"wait_s": wait}
-                given = (measured, context, asked, on_progress, say)
-                outcome = sweep_elsewhere(on, *given, **waiting)
-            else:
-                outcome = measure(measured, context, asked, on_progress)
-    except KeyboardInterrupt:
-        say("interrupted. Every finished record is kept; the same command resumes.")
-        raise Exit(ExitCode.INTERRUPTED) from None
+    with resumable(), progress() as on_progress:
+        if on:
+            waiting = {} if wait is None else {"wait_s": wait}
+            given = (measured, context, asked, on_progress, say)
+            outcome = sweep_elsewhere(on, *given, **waiting)
+        else:
+            outcome = measure(measured, context, asked, on_progress)
     if outcome.problems:
         print_page([outcome.problems.summary()], notes)
     if outcome.measured and machine_load.disturbs(outcome.others_cores):

@@ -208,7 +208,7 @@ def test_an_interrupt_keeps_what_is_finished_and_says_so(tmp_path):
     running.send_signal(signal.SIGINT)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert "Every finished record is kept; the same command resumes" in said
+    assert "Finished records are stored; the same command resumes" in said
     assert not load(tmp_path).empty
 
 
