@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from harness import targets
+from harness.measure import containment
 from harness.measure.lock import waits
 from harness.records import environment
 from harness.records.git import Commit, commit_of
@@ -58,6 +59,7 @@ def local_context(
     results: Path, folder: Path, machine: str | None = None, night: str = ""
 ) -> Context:
     """Return the context of a sweep on this machine, of the commit that `folder` is at."""
+    containment.need()
     return Context(
         results,
         machine or environment.machine_name(),

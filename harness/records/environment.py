@@ -71,8 +71,7 @@ def plugins() -> dict[str, str]:
         name = named[1].lower() if named else ""
         if name.startswith(_PLUGIN_PREFIXES):
             versions_by_name[name] = distribution.version
-    cuda = sys.platform == "linux" and any(name.startswith("jax-cuda") for name in versions_by_name)
-    if cuda and (version := ptxas()):
+    if any(name.startswith("jax-cuda") for name in versions_by_name) and (version := ptxas()):
         versions_by_name["ptxas"] = version
     return dict(sorted(versions_by_name.items()))
 
