@@ -20,7 +20,7 @@ from harness import __version__
 from harness.errors import ExitCode, HarnessError, UsageError
 from harness.frame.load import everything
 from harness.frame.pairs import Arm, pair
-from harness.measure.containment import dying_with_caller
+from harness.measure import containment
 from harness.output import nightly as words
 from harness.records import environment, json_file
 from harness.records.files import OWN
@@ -85,6 +85,7 @@ def run(
         UsageError: the night's name is none, or there is no commit to file results under.
         UnusableEnvironmentError: an environment cannot be used; nothing has been measured.
     """
+    containment.need()
     commit = commit_of(benchmarks, exclude=results).hash
     if not commit:
         raise UsageError(
@@ -169,7 +170,7 @@ def _harness(python: Path, command: str, *arguments: str, log: Path) -> int:
             stdout=out,
             stderr=subprocess.STDOUT,
             check=False,
-            preexec_fn=dying_with_caller(),
+            preexec_fn=containment.dying_with_caller(),
         ).returncode
 
 
