@@ -56,13 +56,13 @@ def doctor(*, results: options.ReadResults = Path("results"), output: Output) ->
     Exit codes: 0 whatever else is advised; 1 the results tree has damaged or foreign lines; 4
     nothing can be measured or compiled for here.
     """
-    here = [one for one in targets.survey(targets.TARGETS.values()) if one.here]
+    candidates = targets.TARGETS.values() if containment.POSSIBLE else ()
+    here = [one for one in targets.survey(candidates) if one.here]
     damaged = list(_damaged(results))
     looks = [*_installed(here), *_quiet(), *_project(results), *damaged]
     rows = pd.DataFrame(looks, columns=["what", "found", "advice"])
-    usable = bool(here) and containment.POSSIBLE
-    output.show(_page(rows, usable), rows)
-    if not usable:  # neither to run nor to compile for
+    output.show(_page(rows, bool(here)), rows)
+    if not here:  # neither to run nor to compile for
         raise Exit(ExitCode.NOTHING)
     if any(advice for _, _, advice in damaged):
         raise Exit(ExitCode.WORSE)

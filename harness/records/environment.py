@@ -71,7 +71,8 @@ def plugins() -> dict[str, str]:
         name = named[1].lower() if named else ""
         if name.startswith(_PLUGIN_PREFIXES):
             versions_by_name[name] = distribution.version
-    if any(name.startswith("jax-cuda") for name in versions_by_name) and (version := ptxas()):
+    cuda = any(name.startswith("jax-cuda") for name in versions_by_name)
+    if cuda and hasattr(os, "fork") and (version := ptxas()):  # Windows has no plugin for CUDA
         versions_by_name["ptxas"] = version
     return dict(sorted(versions_by_name.items()))
 
