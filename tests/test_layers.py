@@ -17,7 +17,7 @@ MOST_FILES_IN_A_CHAIN = 12
 MOST_CLASS_NAMES_WITH_SEVERAL_MEANINGS = 2
 
 VAGUE = {"found", "known", "said", "told"}
-"""No variable is called so: what was found? `program/` still has some."""
+"""No variable is called so: what was found?"""
 
 BESIDE_ROOMS = {"damaged", "docs", "packaging", "suites", "tools"}
 """Folders of tests for what is no room: damaged files, pages, wheels, workloads, `tools/`."""
@@ -201,9 +201,7 @@ def vague(file):
 
 
 def test_variables_are_called_what_they_hold_and_no_tuple_is_written_to_be_unpacked():
-    files = [
-        file for file in HARNESS.rglob("*.py") if file.relative_to(HARNESS).parts[0] != "program"
-    ]
+    files = HARNESS.rglob("*.py")
     assert [f"{file}:{line}" for file in files for line in sorted({*vague(file)})] == []
 
 

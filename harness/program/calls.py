@@ -67,7 +67,7 @@ def _calls(doing: str, rank: int) -> Fact:
         meaning=f"calls that Python makes while {verb}, of Python and C functions",
         noun=f"Python call while {verb}",
         nouns=f"Python calls while {verb}",
-        read=lambda found: found.get(name),
+        read=lambda counts: counts.get(name),
         rank=rank,
         column=True,
     )

@@ -15,20 +15,20 @@ def analysis(compiled: Any, custom_calls: int = 0) -> Any:
     compile-only GPU does not by itself. What XLA counts for the program's `custom_calls` without
     knowing anything of them is taken off.
     """
-    found, executable = compiled.cost_analysis(), None
-    if isinstance(found, (list, tuple)):  # one dictionary for each module
-        found = found[0] if len(found) == 1 else None
+    reported, executable = compiled.cost_analysis(), None
+    if isinstance(reported, (list, tuple)):  # one dictionary for each module
+        reported = reported[0] if len(reported) == 1 else None
     try:
         executable = compiled.runtime_executable()
-        modules = list(executable.hlo_modules()) if found is None else []
-        is_general = found is None or executable.local_devices()[0].platform == "cpu"
+        modules = list(executable.hlo_modules()) if reported is None else []
+        is_general = reported is None or executable.local_devices()[0].platform == "cpu"
     except (AttributeError, NotImplementedError, RuntimeError):  # a back end need not keep them
         modules, is_general = [], False
     if len(modules) == 1:  # There need be no CPU client for it.
-        found = jax_names.cost_analysis(modules[0])
-    if found is None:
+        reported = jax_names.cost_analysis(modules[0])
+    if reported is None:
         return None
-    costs = {**found, _CALLS: custom_calls}
+    costs = {**reported, _CALLS: custom_calls}
     if is_general and custom_calls:
         costs |= {of: costs[of] + custom_calls for of in _MINUS_ONE if of in costs}
     return costs
@@ -45,8 +45,8 @@ def _cost(name: str, unit: Unit, noun: str, meaning: str, of: str, rank: int = 0
         # What XLA leaves out of its answer is 0, but for what may be in a custom call, and where it
         # leaves out the bytes: no program moves none.
         value = float(costs.get(of, 0.0)) if _BYTES in costs else 0.0
-        known = _BYTES in costs and not costs.get(_CALLS)
-        return value if value > 0 or (value == 0 and known) else None
+        counted = _BYTES in costs and not costs.get(_CALLS)
+        return value if value > 0 or (value == 0 and counted) else None
 
     about: dict[str, Any] = {"noun": noun, "meaning": meaning, "rank": rank, "column": bool(rank)}
     return Fact(name=name, source="cost", unit=unit, read=read, large=True, **about)

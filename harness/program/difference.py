@@ -31,8 +31,8 @@ def facts_difference(a: Facts, b: Facts) -> str:
     for fact in map(FACTS.__getitem__, BUILT):
         before, after = getattr(a, fact.name), getattr(b, fact.name)
         kinds: list[str] = []
-        known = before is not None and after is not None
-        if known and fact.parts and fact.part == "kind" and not fact.summed_up:
+        comparable = before is not None and after is not None
+        if comparable and fact.parts and fact.part == "kind" and not fact.summed_up:
             kinds = _kinds(fact, getattr(a, fact.parts), getattr(b, fact.parts))
         if before != after and not kinds:
             changes.append(_text(fact, before, after))
@@ -64,10 +64,10 @@ def _kinds(fact: Fact, a: dict[str, int], b: dict[str, int]) -> list[str]:
 
 def _text(fact: Fact, before: Value, after: Value) -> str:
     if before is None or after is None:
-        known = before if after is None else after
-        assert known is not None
+        present = before if after is None else after
+        assert present is not None
         when = "now unknown, before" if after is None else "unknown before, now"
-        return f"{_noun(fact, 2)}: {when} {_amount(fact, known).strip()}"
+        return f"{_noun(fact, 2)}: {when} {_amount(fact, present).strip()}"
     change = after - before
     sign = "+" if change > 0 else "-"
     return f"{sign}{_amount(fact, abs(change))}{_noun(fact, abs(change))}"

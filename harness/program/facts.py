@@ -78,26 +78,26 @@ def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
     facts are then None (or empty) as well; so are Python's calls. The same program gives equal
     facts in every process.
     """
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     if traced is not None:
-        found |= read("jaxpr", traced.jaxpr)
+        values |= read("jaxpr", traced.jaxpr)
     if lowered is not None:
-        found |= read("stablehlo", lowered)
+        values |= read("stablehlo", lowered)
     if compiled is not None:
         text = compiled.as_text()
-        found |= read("hlo", hlo.from_text(text) if text else None)
-        found |= read("cost", cost.analysis(compiled, found.get("custom_calls") or 0))
-        found |= read("memory", compiled.memory_analysis())
-    return Facts(**found)
+        values |= read("hlo", hlo.from_text(text) if text else None)
+        values |= read("cost", cost.analysis(compiled, values.get("custom_calls") or 0))
+        values |= read("memory", compiled.memory_analysis())
+    return Facts(**values)
 
 
 def read(source: Source, thing: Any) -> dict[str, Any]:
     """Return the facts that are read off one thing, and their parts; none where it is None."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for fact in FACTS.values():
         if fact.source == source and thing is not None:
             value = fact.read(thing)
-            found[fact.name] = fact.total(value)
+            values[fact.name] = fact.total(value)
             if fact.parts and value is not None:
-                found[fact.parts] = value
-    return found
+                values[fact.parts] = value
+    return values

@@ -54,10 +54,10 @@ class Instruction:
         if "=" not in self.rest:
             return []
         attributes = self.attributes
-        found = [match.groups() for match in _ONE_CALLEE.finditer(attributes)]
+        pairs = [match.groups() for match in _ONE_CALLEE.finditer(attributes)]
         for attribute, names in _CALLEES.findall(attributes):
-            found += [(attribute, name.strip().lstrip("%")) for name in names.split(",")]
-        return [(attribute, name) for attribute, name in found if name]
+            pairs += [(attribute, name.strip().lstrip("%")) for name in names.split(",")]
+        return [(attribute, name) for attribute, name in pairs if name]
 
     @property
     def trips(self) -> int | None:
@@ -82,10 +82,10 @@ class HloProgram:
     @functools.cached_property
     def by_opcode(self) -> dict[str, list[Instruction]]:
         """Every instruction of every computation; what is asynchronous, by what it starts."""
-        found: dict[str, list[Instruction]] = {}
+        grouped: dict[str, list[Instruction]] = {}
         for instruction in self.instructions():
-            found.setdefault(instruction.opcode.removesuffix("-start"), []).append(instruction)
-        return found
+            grouped.setdefault(instruction.opcode.removesuffix("-start"), []).append(instruction)
+        return grouped
 
     def instructions(self) -> Iterator[Instruction]:
         """Yield every instruction of every computation."""
@@ -126,9 +126,9 @@ def _read_line(line: str) -> Instruction | None:
 # What is counted
 
 _COLLECTIVES = (
-    *("all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute"),
-    *("ragged-all-to-all", "reduce-scatter"),
-)
+    "all-gather", "all-reduce", "all-to-all", "collective-broadcast", "collective-permute",
+    "ragged-all-to-all", "reduce-scatter",
+)  # fmt: skip
 
 _KIND = re.compile(r"\bkind=k([A-Z]\w*)")
 

@@ -24,11 +24,11 @@ def every(jaxpr: Any) -> Iterator[Any]:
     seen: set[int] = set()
     waiting = [getattr(jaxpr, "jaxpr", jaxpr)]
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen:
+        current = waiting.pop()
+        if id(current) in seen:
             continue
-        seen.add(id(found))
-        for equation in found.eqns:
+        seen.add(id(current))
+        for equation in current.eqns:
             yield equation
             for value in equation.params.values():
                 waiting.extend(nested(value))
@@ -59,16 +59,16 @@ _CALLS_OUT = {"pure_callback", "ffi_call"}
 """JAX's primitives without an effect that XLA has no code for."""
 
 
-def independent(jaxpr: Any, known: set[Any], deep: bool = False) -> Iterator[Any]:
+def independent(jaxpr: Any, decided: set[Any], deep: bool = False) -> Iterator[Any]:
     """Yield the equations of a `Jaxpr` that XLA can fold: from what is `known`, and no argument.
 
     With `deep` those as well that stand in functions called with arguments beside what is known.
     """
     for one in jaxpr.eqns:
         folds = not one.effects and one.primitive.name not in _CALLS_OUT
-        given = [hasattr(var, "val") or var in known for var in one.invars]
+        given = [hasattr(var, "val") or var in decided for var in one.invars]
         if folds and all(given):
-            known.update(one.outvars)
+            decided.update(one.outvars)
             yield one
         elif deep and one.primitive.name in CALLS:
             inner = one.params["jaxpr"].jaxpr

@@ -21,17 +21,17 @@ def kinds(lowered: Any) -> dict[str, int] | None:
     module = lowered.compiler_ir()
     if module is None:
         return None
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     waiting = [module.operation]
     while waiting:
         for region in waiting.pop().regions:
             for block in region:
                 inner = [one.operation for one in block.operations]
-                found.update(one.name for one in inner)
+                counts.update(one.name for one in inner)
                 waiting += [one for one in inner if len(one.regions)]
     return {
         name: count
-        for name, count in sorted(found.items())
+        for name, count in sorted(counts.items())
         if name not in STRUCTURE and not name.endswith(".return")
     }
 

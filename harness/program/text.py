@@ -62,8 +62,8 @@ def constants(stablehlo: str) -> str:
 
     The text of optimised HLO leaves out those of more than ten elements, that of a jaxpr all.
     """
-    found = "".join(sorted(_VALUES.findall(stablehlo)))
-    return hashlib.sha256(found.encode()).hexdigest()[:16] if found else ""
+    literals = "".join(sorted(_VALUES.findall(stablehlo)))
+    return hashlib.sha256(literals.encode()).hexdigest()[:16] if literals else ""
 
 
 # --- canonical names ------------------------------------------------------------------------------
@@ -110,17 +110,17 @@ def named_as(before: Sequence[str], after: Sequence[str]) -> list[str]:
         is_called = old.start() == 0 or old.string[: old.start()].endswith(("=", "ENTRY "))
         return (computations if is_called else values).get(old[0], old[0])
 
-    found = []
+    renamed = []
     for number, line in enumerate(after):
         made, is_value = _MADE.match(line), line.startswith(" ")
         if made:
-            known = _VALUE.search(same.get(number, ""))
-            new = known[0] if known else made[1] + "~" * (made[1] in taken)
+            earlier = _VALUE.search(same.get(number, ""))
+            new = earlier[0] if earlier else made[1] + "~" * (made[1] in taken)
             (values if is_value else computations)[made[1]] = new
         # A head goes with the names of its parameters.
         is_same = not is_value and other[number] == _without_names(same.get(number, ""))
-        found.append(same[number] if is_same else _VALUE.sub(name, line))
-    return found
+        renamed.append(same[number] if is_same else _VALUE.sub(name, line))
+    return renamed
 
 
 def _kind(line: str) -> str:

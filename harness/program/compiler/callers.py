@@ -77,10 +77,10 @@ class _Node:
     inside: dict[tuple[str, str, int], _Node] = field(default_factory=dict)
 
     def under(self, name: str, file: str = "", line: int = 0) -> _Node:
-        found = self.inside.get((name, file, line))
-        if found is None:
-            found = self.inside[name, file, line] = _Node(name, file, line)
-        return found
+        node = self.inside.get((name, file, line))
+        if node is None:
+            node = self.inside[name, file, line] = _Node(name, file, line)
+        return node
 
 
 class _Level:
@@ -130,10 +130,10 @@ class _Level:
                 break
         path, self.node = codes.made_at(about.traceback), base.node
         # JAX's tracebacks begin where the jaxpr does: they may go on from the lines around.
-        known = next(n for n in range(len(path), -1, -1) if path[:n] == base.path[-n:] or not n)
-        for place in path[known:]:
+        shared = next(n for n in range(len(path), -1, -1) if path[:n] == base.path[-n:] or not n)
+        for place in path[shared:]:
             self.node = self.node.under(*place)
-        self.path = base.path + path[known:]
+        self.path = base.path + path[shared:]
         self.node = self.node.under(str(equation.primitive))
         # Several parts of JAX look at an equation, some at a copy, which has its traceback.
         self.node.made[id(about.traceback)] = about.traceback
@@ -154,7 +154,7 @@ def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranc
     """
     codes = Codes()
     stack = [_Level(sys._getframe(), None, is_users=False)]
-    root, known = stack[0].node, codes.known
+    root, kind_of = stack[0].node, codes.known
     root.name, root.count = stage, 1
     last, least = perf_counter(), math.inf
 
@@ -166,13 +166,13 @@ def callers(stage: str, step: Callable[[], object], seconds: float) -> CallBranc
         level.node.spans += 1
         least = min(least, span)
         if event == "call":
-            kind = known(frame.f_code)[0]
+            kind = kind_of(frame.f_code)[0]
             if kind != OURS:
                 level.now(codes).calls += 1
                 if kind != LIBRARY:
                     stack.append(_Level(frame, level, kind == USERS))
         elif event == "c_call":
-            if known(frame.f_code)[0] != OURS:
+            if kind_of(frame.f_code)[0] != OURS:
                 level.now(codes).calls += 1
         elif frame is level.frame and event == "return":
             stack.pop()
@@ -218,20 +218,20 @@ def primitives(tree: CallBranch) -> list[CallSum]:
 
 def _sums(tree: CallBranch, key_of: Callable[[CallBranch], Place | None]) -> list[CallSum]:
     """Sum a tree by a key, the one with the most own calls first; what has none is its parent's."""
-    found: dict[Place, CallSum] = {}
+    sums: dict[Place, CallSum] = {}
     around: dict[Place, int] = defaultdict(int)
 
     def add(one: CallBranch, outer: Place | None) -> None:
         key = key_of(one)
         owner = key or outer
         if owner is not None:
-            kept = found.setdefault(owner, CallSum(*owner))
+            kept = sums.setdefault(owner, CallSum(*owner))
             kept.own_calls += one.own_calls
             kept.own_wall_s += one.own_wall_s
         if key is not None:
             if not around[key]:
-                found[key].calls += one.calls
-                found[key].wall_s += one.wall_s
+                sums[key].calls += one.calls
+                sums[key].wall_s += one.wall_s
             around[key] += 1
         for each in one.inside:
             add(each, owner)
@@ -240,4 +240,4 @@ def _sums(tree: CallBranch, key_of: Callable[[CallBranch], Place | None]) -> lis
 
     for each in tree.inside:
         add(each, None)
-    return sorted(found.values(), key=lambda one: (-one.own_calls, one.name, one.line))
+    return sorted(sums.values(), key=lambda one: (-one.own_calls, one.name, one.line))

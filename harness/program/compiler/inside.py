@@ -130,14 +130,14 @@ def kernel_of(event: CompileEvent) -> str | None:
 def kernels(root: EventNode, hlo: str) -> list[Kernel]:
     """Return the kernels of a compile, the slowest first."""
     places = source_lines(hlo)
-    found = []
+    named = []
     for node, name in _outermost_kernels(root):
         place = places.get(name) or places.get(name.rpartition(".")[0]) or SourceLine()
         inside = list(node.all())
         wall_s = sum(one.wall_ns for one in inside) / 1e9
         threads_s = sum(one.busy_ns for one in inside) / 1e9
-        found.append(Kernel(name, wall_s, threads_s, node.event.operations, *place))
-    return sorted(found, key=lambda kernel: -kernel.wall_s)
+        named.append(Kernel(name, wall_s, threads_s, node.event.operations, *place))
+    return sorted(named, key=lambda kernel: -kernel.wall_s)
 
 
 def _outermost_kernels(root: EventNode) -> Iterable[tuple[EventNode, str]]:
@@ -233,20 +233,20 @@ def source_lines(hlo: str) -> dict[str, SourceLine]:
         if old:
             return SourceLine(op_name, "", old[1], int(old[2]))
         frame = _FRAME.search(metadata)
-        known: list[SourceLine] = []
+        stack: list[SourceLine] = []
         number = int(frame[1]) if frame else 0
-        while number in frames and len(known) < len(frames):
+        while number in frames and len(stack) < len(frames):
             at = locations.get(frames[number].get("file_location_id", 0), {})
             function = functions.get(at.get("function_name_id", 0), "")
             file = files.get(at.get("file_name_id", 0), "")
-            known.append(SourceLine(op_name, function, file, at.get("line", 0)))
+            stack.append(SourceLine(op_name, function, file, at.get("line", 0)))
             # XLA counts parents from one behind: 0 and itself are no parent.
             parent = frames[number].get("parent_frame_id", 0) - 1
             if parent == number:
                 break
             number = parent
-        users = [one for one in known if one.file and is_users(one.file)]
-        return (users or known or [SourceLine(op_name)])[0]
+        users = [one for one in stack if one.file and is_users(one.file)]
+        return (users or stack or [SourceLine(op_name)])[0]
 
     of = {name: place(metadata) for name, metadata in _INSTRUCTION.findall(hlo)}
     within: dict[str, Counter[SourceLine]] = {}

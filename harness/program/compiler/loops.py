@@ -87,7 +87,7 @@ def written_out(
             loops[own[0]].append(one)
         elif one.path:
             others.append(one)
-    found = [one for one in _called(others) if one.equations >= most_of]
+    repeated = [one for one in _called(others) if one.equations >= most_of]
     turns = {loop: _turns(map(_key, inside)) for loop, inside in loops.items()}
     whole = {loop: _turns(one.at for one in inside) for loop, inside in loops.items()}
     for loop in sorted(loops, key=lambda loop: -len(_outside(loop, around))):
@@ -99,9 +99,9 @@ def written_out(
                 break
     for loop, inside in loops.items():
         most = max(turns[loop], whole[loop])
-        found.append(WrittenOut(len(inside), most, loop, True, turns[loop] >= LEAST_TURNS))
-    found = [one for one in found if one.turns >= LEAST_TURNS and one.equations >= least]
-    return sorted(found, key=lambda one: -one.equations)
+        repeated.append(WrittenOut(len(inside), most, loop, True, turns[loop] >= LEAST_TURNS))
+    repeated = [one for one in repeated if one.turns >= LEAST_TURNS and one.equations >= least]
+    return sorted(repeated, key=lambda one: -one.equations)
 
 
 def _key(one: Placed) -> tuple[Hashable, ...]:
@@ -144,11 +144,11 @@ def loops_around(one: Placed) -> list[Place]:
 
 def _outside(loop: Place, around: Mapping[Place, Place]) -> list[Place]:
     """Return the loops that a loop stands in, the innermost first, each once."""
-    found: list[Place] = []
-    while loop in around and around[loop] not in found:
+    outer: list[Place] = []
+    while loop in around and around[loop] not in outer:
         loop = around[loop]
-        found.append(loop)
-    return found
+        outer.append(loop)
+    return outer
 
 
 def _loops_at(place: Place) -> list[Place]:
@@ -174,11 +174,11 @@ def _loops(file: str) -> list[tuple[int, int, int]]:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return []
-    found = []
+    spans = []
     for node in ast.walk(tree):
         if isinstance(node, _FUNCTIONS | _LOOPS):
             begin = 0 if isinstance(node, _FUNCTIONS) else node.lineno
-            found.append((node.body[0].lineno, node.body[-1].end_lineno or 0, begin))
+            spans.append((node.body[0].lineno, node.body[-1].end_lineno or 0, begin))
         elif isinstance(node, _COMPREHENSIONS):
-            found.append((node.lineno, node.end_lineno or 0, node.lineno))
-    return found
+            spans.append((node.lineno, node.end_lineno or 0, node.lineno))
+    return spans

@@ -30,10 +30,10 @@ class Codes(dict[int, tuple[int, CodeType, dict[int, Place]]]):
 
     def known(self, code: CodeType) -> tuple[int, CodeType, dict[int, Place]]:
         """Return whose code it is, the code itself, and its places that are known."""
-        found = self.get(id(code))
-        if found is None:  # which keeps the code, and so its identity
-            found = self[id(code)] = _kind(code), code, {}
-        return found
+        entry = self.get(id(code))
+        if entry is None:  # which keeps the code, and so its identity
+            entry = self[id(code)] = _kind(code), code, {}
+        return entry
 
     def place(self, code: CodeType, at: int) -> Place:
         """Return where an instruction of a function is."""

@@ -89,17 +89,17 @@ def rolled(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
         shapes.append(jax.ShapeDtypeStruct((len(stack), *aval.shape), aval.dtype))
 
     def program(*arguments: Any) -> list[Any]:
-        known = Values(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
-        known.update(zip(alone, arguments[: len(alone)], strict=True))
+        values = Values(zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True))
+        values.update(zip(alone, arguments[: len(alone)], strict=True))
         for stack, whole in zip(stacks, arguments[len(alone) :], strict=True):
-            known.update({var: Part(whole, turn) for turn, var in enumerate(stack)})
+            values.update({var: Part(whole, turn) for turn, var in enumerate(stack)})
         at = 0
         for loop in loops:
-            known.run(equations[at : loop.start])
-            known.turn(loop, equations)
+            values.run(equations[at : loop.start])
+            values.turn(loop, equations)
             at = loop.stop
-        known.run(equations[at:])
-        return known.results(jaxpr.jaxpr.outvars)
+        values.run(equations[at:])
+        return values.results(jaxpr.jaxpr.outvars)
 
     return program, shapes
 
@@ -235,10 +235,10 @@ def _views_first(jaxpr: Any) -> list[Any]:
             yield view
             yield from of(view.outvars)
 
-    found = [*of([*jaxpr.jaxpr.invars, *jaxpr.jaxpr.constvars])]
+    ordered = [*of([*jaxpr.jaxpr.invars, *jaxpr.jaxpr.constvars])]
     for one in others:
-        found += [one, *of(one.outvars)]
-    return found
+        ordered += [one, *of(one.outvars)]
+    return ordered
 
 
 def _loops(equations: Sequence[Any], start: int, stop: int, least: float) -> Iterator[Loop]:
@@ -257,7 +257,7 @@ def _signs(equations: Sequence[Any]) -> list[int]:
     """Return a number per equation, equal for those that do the same."""
     numbers: dict[tuple[Any, ...], int] = {}
     texts: dict[int, str] = {}
-    found = []
+    signs = []
     for one in equations:
         params = []
         for name, value in one.params.items():
@@ -268,13 +268,13 @@ def _signs(equations: Sequence[Any]) -> list[int]:
             params.append((name, re.sub(r"0x[0-9a-f]+", "", text)))
         avals = [str(var.aval) for var in (*one.invars, *one.outvars)]
         key = (one.primitive.name, tuple(params), tuple(avals))
-        found.append(numbers.setdefault(key, len(numbers)))
-    return found
+        signs.append(numbers.setdefault(key, len(numbers)))
+    return signs
 
 
 def _repeated(signs: np.ndarray[Any, Any], least: float) -> Iterator[tuple[int, int, int]]:
     """Yield start, period and turns of what repeats, what covers most first."""
-    found = []
+    stretches = []
     for period in range(1, min(len(signs) // LEAST_TURNS, MOST_PERIOD) + 1):
         differs = np.flatnonzero(signs[period:] != signs[:-period])
         edges = np.concatenate([[-1], differs, [len(signs) - period]])
@@ -282,10 +282,10 @@ def _repeated(signs: np.ndarray[Any, Any], least: float) -> Iterator[tuple[int, 
         longest = int(runs.argmax())
         turns = int(runs[longest]) // period + 1
         if turns >= LEAST_TURNS and turns * period >= least:
-            found.append((turns * period, -period, int(edges[longest]) + 1, turns))
-    found.sort(reverse=True)
-    for covered, period, start, turns in found:
-        if covered >= 0.5 * found[0][0]:
+            stretches.append((turns * period, -period, int(edges[longest]) + 1, turns))
+    stretches.sort(reverse=True)
+    for covered, period, start, turns in stretches:
+        if covered >= 0.5 * stretches[0][0]:
             yield start, -period, turns
 
 
@@ -293,9 +293,9 @@ def _loop(equations: Sequence[Any], start: int, period: int, turns: int) -> Loop
     """Return the loop of so many turns, or of some fewer where the first and last differ."""
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1), (2, 2)):
         if turns - first - last >= LEAST_TURNS:
-            found = _consistent(equations, start + first * period, period, turns - first - last)
-            if found is not None:
-                return found
+            loop = _consistent(equations, start + first * period, period, turns - first - last)
+            if loop is not None:
+                return loop
     return None
 
 
@@ -335,7 +335,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _stacks(loops: Sequence[Loop], given: Sequence[Any]) -> list[list[Any]]:
     """Return the arguments of which each turn of a loop has its own, in the order of turns."""
-    found: list[list[Any]] = []
+    stacks: list[list[Any]] = []
     taken: set[Any] = set()
     inputs = set(given)
     for loop in loops:
@@ -344,5 +344,5 @@ def _stacks(loops: Sequence[Loop], given: Sequence[Any]) -> list[list[Any]]:
                 own = set(each)
                 if len(own) == len(each) and not own & taken:
                     taken |= own
-                    found.append(each)
-    return found
+                    stacks.append(each)
+    return stacks

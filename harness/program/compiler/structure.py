@@ -273,14 +273,14 @@ _FRAMES: dict[int, tuple[_Frame, CodeType]] = {}
 
 
 def _frame(code: CodeType) -> _Frame:
-    known = _FRAMES.get(id(code))
-    if known is None:  # it keeps the code, and so its identity
+    entry = _FRAMES.get(id(code))
+    if entry is None:  # it keeps the code, and so its identity
         file = code.co_filename
         of_jax = any(f"{site}{jax}" in file for site in _SOLVERS for jax in _JAX)
         library = any(site in file for site in _SOLVERS) and not of_jax
         library |= any(part in file for part in jax_names.SOLVERS)
-        known = _FRAMES[id(code)] = _Frame(is_users(file), library), code
-    return known[0]
+        entry = _FRAMES[id(code)] = _Frame(is_users(file), library), code
+    return entry[0]
 
 
 def _frames(one: Placed) -> list[tuple[CodeType, int]]:

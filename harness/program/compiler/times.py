@@ -58,11 +58,11 @@ def compile_times(inside: Inside) -> CompileTimes:
     ]
     sums: dict[tuple[str, str, str], CompileTime] = {}
     for one in _own(inside.tree, ("", "")):
-        known = sums.setdefault((one.group, one.part, one.name), one)
-        if known is not one:
-            known.wall_s += one.wall_s
-            known.threads_s += one.threads_s
-            known.count += one.count
+        total = sums.setdefault((one.group, one.part, one.name), one)
+        if total is not one:
+            total.wall_s += one.wall_s
+            total.threads_s += one.threads_s
+            total.count += one.count
     slowest = sorted(sums.values(), key=lambda one: -one.threads_s)[:MOST_PASSES]
     for one in slowest:
         one.wall_s, one.threads_s = _short(one.wall_s), _short(one.threads_s)

@@ -187,12 +187,12 @@ def _holder(nodes: Sequence[EventNode], event: CompileEvent) -> EventNode | None
 def _deepest(tops: Sequence[EventNode], event: CompileEvent) -> EventNode:
     """Return the innermost event of a thread that holds another thread's."""
     thread = tops[0].event.thread
-    found = node = _holder(tops, event)
+    deepest = node = _holder(tops, event)
     while node is not None:
-        found = node
+        deepest = node
         node = _holder([one for one in node.children if one.event.thread == thread], event)
-    assert found is not None
-    return found
+    assert deepest is not None
+    return deepest
 
 
 def _share(root: EventNode, hosts: dict[str, str]) -> None:

@@ -65,21 +65,21 @@ def computed_before(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
     """
     jaxpr = opened(jaxpr)
     inner = jaxpr.jaxpr
-    known = Values(zip(inner.constvars, jaxpr.consts, strict=True))
+    env = Values(zip(inner.constvars, jaxpr.consts, strict=True))
     before = [*independent(inner, {*inner.constvars})]
-    known.run(before)
+    env.run(before)
     done = set(map(id, before))
     left = [one for one in inner.eqns if id(one) not in done]
     needed = {var for one in left for var in one.invars if not isinstance(var, Literal)}
     needed |= {var for var in inner.outvars if not isinstance(var, Literal)}
-    taken = [var for var in known if var in needed]
+    taken = [var for var in env if var in needed]
 
     def program(*arguments: Any) -> list[Any]:
         values = Values(zip((*taken, *inner.invars), arguments, strict=True))
         values.run(left)
         return [*map(values.read, inner.outvars)]
 
-    return program, [*(shape(known[var]) for var in taken), *map(shape, jaxpr.in_avals)]
+    return program, [*(shape(env[var]) for var in taken), *map(shape, jaxpr.in_avals)]
 
 
 def shape(value: Any) -> jax.ShapeDtypeStruct:
