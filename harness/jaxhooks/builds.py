@@ -21,15 +21,15 @@ from typing import Any, Protocol
 from harness.errors import ProfileError
 from harness.jaxhooks import call_sites, jax_names, requests
 from harness.jaxhooks.description import Describer
-from harness.jaxhooks.events import Kind, Request
+from harness.jaxhooks.events import Kind, Promoted, Request
 from harness.jaxhooks.parts import Parts
 from harness.jaxhooks.replacements import Replacements
-from harness.jaxhooks.visits import JaxVisit
+from harness.jaxhooks.visits import JaxVisit, Promotion
 
 clock = time.perf_counter_ns
 
 MOST_INNER = 1_000
-"""Traces inside another that are recorded of one build."""
+"""Traces inside another, and promoted loops, that are recorded of one build."""
 
 CHECK_NS = 50_000_000
 """How often a visit in which others take place is seen to be really going on."""
@@ -138,6 +138,7 @@ class Builds(Replacements):
                     key = self.describer.function_of(visit)
                     outer.inner += ((key, visit.begin_ns, visit.end_ns, visit.traced),)
                 outer.inner += visit.inner
+            outer.promotions = (outer.promotions + visit.promotions)[:MOST_INNER]
         for held in visit.held:
             self._place(held, outer)
 
@@ -341,6 +342,25 @@ class Builds(Replacements):
 
         return lower_jaxpr_to_module
 
+    def _promote(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def promote(value: Any, before: Any, after: Any) -> Any:
+            result = real(value, before, after)
+            if result[1] and not self.off() and (visit := self.current()) is not None:
+                loop = call_sites.loop_of(sys._getframe(1))
+                self.guarded(_promoted, visit, loop, before, after)
+            return result
+
+        return promote
+
+    def _check_carry(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def check_carry(*given: Any) -> Any:
+            visit = self.current()
+            if visit is not None and visit.promotions:
+                self.guarded(_traced_again, visit, sys._getframe(1))
+            return real(*given)
+
+        return check_carry
+
     def _first_call(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def create_cpp_call(executable: Any, *rest: Any) -> Any:
             if not self.off():
@@ -422,6 +442,35 @@ class Builds(Replacements):
             raise
         finally:
             self.guarded(self._finish, visit)
+
+
+def _promoted(visit: JaxVisit, loop: FrameType, before: Any, after: Any) -> None:
+    """Note that a value of a loop's carry was promoted; the last of them is when it goes on."""
+    last = visit.promotions[-1] if visit.promotions else None
+    if last is None or last.frame is not loop:
+        if len(visit.promotions) == MOST_INNER:
+            return
+        last = Promotion(loop, str(before.dtype), str(after.dtype))
+        visit.promotions += (last,)
+    last.values += 1
+    last.begin_ns = clock()
+
+
+def _traced_again(visit: JaxVisit, loop: FrameType) -> None:
+    """Note that a loop whose carry was promoted has its body's second trace."""
+    end = clock()
+    one = next((one for one in reversed(visit.promotions) if one.frame is loop), None)
+    if one is None:
+        return
+    name, frame, caller = "", loop, call_sites.outside_jax(loop)
+    while frame is not caller and frame.f_back is not None:  # `fori_loop` calls `scan`
+        if frame.f_code.co_filename == loop.f_code.co_filename:
+            name = frame.f_code.co_name
+        frame = frame.f_back
+    took = end - one.begin_ns
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    one.done = Promoted(name, file, line, one.before, one.after, one.values, took)
+    one.frame = None
 
 
 def _is_jaxs(function: Any) -> bool:

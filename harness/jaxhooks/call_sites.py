@@ -13,7 +13,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from harness.jaxhooks.events import Around, Frame, Origin
-from harness.jaxhooks.jax_names import KERNELS, PMAP_FILE
+from harness.jaxhooks.jax_names import KERNELS, LOOPS, PMAP_FILE
 
 DEEPEST = 40
 """Frames that are kept of a stack: the innermost."""
@@ -125,14 +125,27 @@ def kernel_of(frame: FrameType | None, stage: str) -> CodeType | None:
     return None
 
 
+def outside_jax(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the program or a library."""
+    while frame is not None and origin_of(frame.f_code.co_filename) not in ("program", "library"):
+        frame = frame.f_back
+    return frame
+
+
+def loop_of(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of a function that is one of JAX's loops."""
+    while frame is not None and not frame.f_code.co_filename.endswith(LOOPS):
+        frame = frame.f_back
+    return frame
+
+
 JITTED_AT = "_harness_jitted_at"
 """An attribute of what `jax.jit` returned: the file and line of that call."""
 
 
 def mark_jitted(jitted: Any, frame: FrameType | None) -> None:
     """Note in a jitted function where `jax.jit` was called for it."""
-    while frame is not None and origin_of(frame.f_code.co_filename) not in ("program", "library"):
-        frame = frame.f_back
+    frame = outside_jax(frame)
     if frame is not None:
         setattr(jitted, JITTED_AT, (frame.f_code.co_filename, frame.f_lineno))
 

@@ -377,6 +377,23 @@ class LoweringCall(NamedTuple):
     ns: int
 
 
+class Promoted(NamedTuple):
+    """A loop of JAX's whose body was traced again, as its carry had to be promoted."""
+
+    loop: str
+    """`scan`, `while_loop`, `fori_loop`."""
+    file: str
+    line: int
+    """Of the call of it."""
+    before: str
+    """The dtype of the first weakly typed value that was promoted."""
+    after: str
+    values: int
+    """How many of the carry were promoted."""
+    ns: int
+    """What the second trace of the body took."""
+
+
 @struct
 class Program:
     """What was built, as far as it is known at no cost."""
@@ -425,6 +442,8 @@ class Build(Line):
     batching) and ran in its place; 0 where it ran the trace itself."""
     kernels: tuple[LoweringCall, ...] = ()
     """What is not JAX's own in its lowering, as far as it was sampled."""
+    promoted: tuple[Promoted, ...] = ()
+    """Loops in its trace whose bodies were traced twice."""
 
 
 @struct

@@ -51,6 +51,10 @@ BUILDS = {
     "compile": Name("interpreters.pxla", "MeshComputation.compile"),
     "traced": Name("interpreters.partial_eval", "test_event"),
     "lowered": Name("interpreters.mlir", "lower_jaxpr_to_module"),
+    # A loop calls it for each value of its carry once its body is traced, traces the body again
+    # where any was promoted, and then checks the carry.
+    "promote": Name("lax.control_flow.loops", "_promote_weak_typed_input"),
+    "check_carry": Name("lax.control_flow.loops", "_check_carry_type"),
     # What was compiled ahead of time asks for it at its first call.
     "first_call": Name("interpreters.pxla", "MeshExecutable.create_cpp_call"),
     "clear_all": Name("util", "clear_all_caches"),
@@ -134,7 +138,10 @@ TRACED = "trace_to_jaxpr"
 
 PMAP_FILE = "jax/_src/pmap.py"
 
-ASSOCIATIVE = ("associative_scan", "jax/_src/lax/control_flow/loops.py")
+LOOPS = "jax/_src/lax/control_flow/loops.py"
+"""The file of JAX's loops (jax 0.10 to 0.12)."""
+
+ASSOCIATIVE = ("associative_scan", LOOPS)
 """The function that writes out an associative scan, and the end of its file."""
 
 ASSOCIATIVE_LEVEL = "associative_scan.<locals>._scan"

@@ -220,6 +220,11 @@ class Recorder:
                     events.LoweringCall(code.co_filename, code.co_firstlineno, code.co_qualname, ns)
                     for code, ns in (build.kernels or {}).items()
                 ),
+                tuple(
+                    one.done._replace(file=call_sites.cell_name(one.done.file))
+                    for one in build.promotions
+                    if one.done is not None
+                ),
             )
             self.write(line)
             self.own_ns += build.own_ns + clock() - begin

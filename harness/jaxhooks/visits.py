@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 from harness.jaxhooks.call_sites import Places
-from harness.jaxhooks.events import Kind, Request
+from harness.jaxhooks.events import Kind, Promoted, Request
+
+
+class Promotion:
+    """A loop whose carry is promoted, while JAX traces its body again."""
+
+    done: Promoted | None = None
+    """What is recorded of it, once that trace is over."""
+    values = 0
+
+    def __init__(self, frame: FrameType, before: str, after: str) -> None:
+        self.frame: FrameType | None = frame
+        """Of JAX's loop, until that trace is over."""
+        self.before, self.after = before, after
+        self.begin_ns = 0
 
 
 class JaxVisit:
@@ -59,6 +73,7 @@ class JaxVisit:
     inner: tuple[tuple[Any, int, int, int], ...] = ()
     kernels: dict[CodeType, int] | None = None
     """Nanoseconds of what the lowering called that is not JAX's own."""
+    promotions: tuple[Promotion, ...] = ()
     held: tuple[JaxVisit, ...] = ()
     executable: Any = None
     described: Any = None

@@ -114,10 +114,18 @@ class _Words:
             how = counted(finding.count, "build") + " ahead of time"
         name = self._names.of(finding.function)
         text = f"{how} of {name}: {seconds_text(finding.stage_s)} of it is {finding.stage}"
-        if finding.kernel is None:
-            return text
-        one, seconds = finding.kernel, seconds_text(finding.kernel.ns / 1e9)
-        return f"{text}, {seconds} of that `{one.function}` ({line_text(one.file, one.line)})"
+        if finding.kernel is not None:
+            one, seconds = finding.kernel, seconds_text(finding.kernel.ns / 1e9)
+            text += f", {seconds} of that `{one.function}` ({line_text(one.file, one.line)})"
+        if finding.promoted is not None:
+            loop, seconds = finding.promoted, seconds_text(finding.promoted.ns / 1e9)
+            values = f" ({counted(loop.values, 'value')})" if loop.values > 1 else ""
+            place = line_text(loop.file, loop.line, finding.builds[0].process.started.cwd)
+            text += (
+                f"; {seconds} is a second trace of the body of the {loop.loop} at {place}: its "
+                f"carry begins as weakly typed {loop.before} and comes back as {loop.after}{values}"
+            )
+        return text
 
     def _firsts(self, finding: Finding) -> str:
         names = list(dict.fromkeys(map(self._names.of, finding.functions)))

@@ -212,6 +212,10 @@ TEXTS: Mapping[str, str] = {
         "Kernels are compiled while JAX lowers, which its persistent cache does not store: use the "
         "cache of who compiles them, if it has one, and lower several programs in threads."
     ),
+    "carry of one dtype": (
+        "Begin the carry with the dtype that it comes back with, e.g. jnp.zeros((), jnp.{value}) "
+        "in place of 0: JAX then traces the body once."
+    ),
     "look inside": "`harness compile {value} -- {place}` shows what takes so long in it.",
 }
 """By code. `{argument}`, `{value}`, `{library}` and `{place}` are those of the remedy."""

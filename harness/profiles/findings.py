@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from harness.jaxhooks import jax_names
-from harness.jaxhooks.events import Around, Frame, Function, LoweringCall
+from harness.jaxhooks.events import Around, Frame, Function, LoweringCall, Promoted
 from harness.profiles.causes.again import eager_remedy, is_iteration
 from harness.profiles.causes.arrays import of_one_axis, padded_counts
 from harness.profiles.causes.cause import Cause, Remedy, Shape
@@ -110,6 +110,8 @@ class Finding:
     """Of that stage; of programs ahead of time: what threads save at most."""
     kernel: LoweringCall | None = None
     """Of a first build that is mostly lowered: what is not JAX's own in that, and took most."""
+    promoted: Promoted | None = None
+    """Of a first build: the loop whose body's second trace took most, where that is much of it."""
     functions: tuple[Function, ...] = ()
     caller: str = ""
     within: str = ""
@@ -302,6 +304,13 @@ def _first(group: BuildGroup) -> Finding:
     stage, seconds = max(stages.items(), key=lambda item: item[1])
     kernels = (one for built in group.builds for one in built.line.kernels if stage == "lower")
     kernel = max(kernels, key=lambda one: one.ns, default=None)
+    remedy = Remedy("kernels in lower") if kernel and kernel.ns > 5e8 * seconds else None
+    loops = (one for built in group.builds for one in built.line.promoted)
+    promoted = max(loops, key=lambda one: one.ns, default=None)
+    if promoted and promoted.ns >= 1e9 * max(_SLOW * group.seconds, _LEAST_S):
+        remedy = remedy or Remedy("carry of one dtype", value=promoted.after)
+    else:
+        promoted = None
     return Finding(
         "first",
         **_done(group.builds),  # type: ignore[arg-type]
@@ -310,7 +319,8 @@ def _first(group: BuildGroup) -> Finding:
         stage=stage,
         stage_s=seconds,
         kernel=kernel,
-        remedy=Remedy("kernels in lower") if kernel and kernel.ns > 5e8 * seconds else None,
+        remedy=remedy,
+        promoted=promoted,
         sites=_sites(group.builds),
         functions=(group.function,),
     )

@@ -1,15 +1,23 @@
-"""Programs that are compiled ahead of time, and lowerings that compile kernels."""
+"""Programs compiled ahead of time, lowerings that compile kernels, bodies that are traced twice."""
 
+import contextlib
+import dataclasses
+import functools
 import time
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
+from harness.jaxhooks import events
+from harness.profiles.causes.cause import Cause
 from harness.profiles.findings import findings
 from tests.jaxhooks.recorded import profiled
+from tests.profiles import logs
+from tests.profiles.made import Made
 
 LEAST_OF_LOWER = 0.3
 """Seconds that a rule sleeps: the sampler looks every 25 ms."""
@@ -94,3 +102,74 @@ def test_a_lowering_that_compiles_is_named_with_the_function_that_does():
     assert first.kernel.line == kernel.__code__.co_firstlineno
     assert 0 < first.kernel.ns <= first.stage_s * 1e9
     assert first.remedy.kind == "kernels in lower"
+
+
+def scan(begin, xs):
+    return jax.lax.scan(lambda carry, x: (carry + x, None), begin, xs)[0]
+
+
+def while_loop(begin, xs):
+    return jax.lax.while_loop(lambda carry: carry < 9, lambda carry: carry + xs[0], begin)
+
+
+def fori_loop(begin, xs):
+    both = {"a": begin, "b": begin}
+    return jax.lax.fori_loop(0, 3, lambda n, c: {"a": c["b"], "b": c["a"] + xs[n]}, both)["a"]
+
+
+def promoted_in(function):
+    """Return the loops of promoted carries in the first build of a function."""
+    (built,) = profiled(lambda: jax.jit(function)(np.ones(3, np.float32))).builds
+    return built.line.promoted
+
+
+@pytest.mark.parametrize("loop", [scan, while_loop])
+def test_a_loop_whose_carry_is_promoted_is_recorded_with_its_second_trace(loop):
+    (one,) = promoted_in(functools.partial(loop, 0))
+    assert one == (loop.__name__, __file__, line_in(loop), "int32", "float32", 1, one.ns)
+    assert one.ns > 0
+
+
+def line_in(function):
+    return function.__code__.co_firstlineno + 1
+
+
+def test_a_loop_in_a_jitted_function_inside_another_belongs_to_the_outer_build():
+    inner = jax.jit(functools.partial(scan, 0))
+    assert [one.loop for one in promoted_in(lambda xs: inner(xs) * 2)] == ["scan"]
+
+
+def test_loops_inside_a_body_that_is_traced_twice_are_told_apart():
+    def outer(carry, x):
+        return carry + scan(0, x * jnp.ones(2)), None
+
+    twice = promoted_in(lambda xs: jax.lax.scan(outer, 0, xs)[0])
+    assert sorted(one.line - line_in(scan) == 0 for one in twice) == [False, True, True]
+
+
+@pytest.mark.parametrize("begin", [0.0, np.float32(0)])
+def test_a_carry_of_the_right_dtype_is_no_news_weakly_typed_or_not(begin):
+    assert promoted_in(functools.partial(scan, begin)) == ()
+
+
+def test_a_body_that_raises_in_its_second_trace_is_recorded_as_no_loop():
+    def body(carry, x):
+        if carry.dtype == np.float32:
+            raise ValueError("in the second")
+        return carry + x, None
+
+    def total(xs):
+        with contextlib.suppress(ValueError):
+            jax.lax.scan(body, 0, xs)
+        return xs
+
+    assert promoted_in(total) == ()
+
+
+@pytest.mark.parametrize(("ms", "remedy"), [(49, "JH095"), (50, "JH099")])
+def test_a_first_build_names_a_second_trace_that_is_much_of_it(ms, remedy):
+    made = Made().build("relax", ms=150, cause=Cause("first"))
+    one = events.Promoted("scan", "/p/train.py", 7, "int32", "float32", 1, logs.ns(ms))
+    made.lines[-1] = dataclasses.replace(made.lines[-1], promoted=(one,))
+    (first,) = findings(made.profile())
+    assert (first.promoted, first.remedy.id) == (one if ms == 50 else None, remedy)

@@ -8,10 +8,12 @@ After a change of words that is meant, write them again and read the difference:
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from harness.jaxhooks import events
 from harness.output.profile import summary
 from harness.output.profile_budgets import exceeded_text
 from harness.output.profile_causes import CLAUSES, sentence
@@ -21,7 +23,7 @@ from harness.profiles.budgets.use import Exceeded, judge
 from harness.profiles.causes.cause import Cause, Remedy, ToJit, several
 from harness.profiles.compare import compare
 from harness.profiles.functions import by_function
-from tests.profiles.made import Made
+from tests.profiles.made import CWD, Made
 
 GOLDEN = Path(__file__).with_name("golden")
 WRITE = os.environ.get("TESTS_GOLDEN") == "write"
@@ -77,6 +79,14 @@ def made():
     return one
 
 
+def traced_twice():
+    """Return a profile of a first build with a loop whose carry is promoted."""
+    one = Made().build("settle", stages=("trace", "compile"), ms=200, cause=Cause("first"))
+    loop = events.Promoted("scan", f"{CWD}/train.py", 14, "int32", "float32", 2, 90_000_000)
+    one.lines[-1] = replace(one.lines[-1], promoted=(loop,))
+    return one.profile()
+
+
 def outputs():
     """Return each output by its name."""
     profile = made().profile()
@@ -97,6 +107,7 @@ def outputs():
             "\n".join([f"{width} columns:", *summary(profile, width, None), ""])
             for width in (80, 120)
         ),
+        "loop": "\n".join(summary(traced_twice(), 120, None)),
         "causes": "\n".join(f"{name}\n  {sentence(cause, built)}" for name, cause in causes),
         "remedies": "\n".join(
             f"{remedy.id} {kind}\n  {remedy_text(remedy, 'python train.py')}"
@@ -108,7 +119,7 @@ def outputs():
     }
 
 
-@pytest.mark.parametrize("name", ["answer", "causes", "remedies", "budget", "diff"])
+@pytest.mark.parametrize("name", ["answer", "loop", "causes", "remedies", "budget", "diff"])
 def test_the_words_are_as_they_were(name):
     file, text = GOLDEN / f"{name}.txt", outputs()[name] + "\n"
     if WRITE:

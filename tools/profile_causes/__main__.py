@@ -73,6 +73,8 @@ def result(small):
         if built.function.origin != "jax" or small.operations:
             found.append(text)
             causes.append(as_data(cause))
+            for loop in built.line.promoted:
+                causes.append(f"{loop.loop} body again {loop.before} → {loop.after}")
         elif cause.kind == "unexplained":
             others.append(text)
     return found, others, causes

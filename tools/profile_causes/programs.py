@@ -601,6 +601,28 @@ def committed_ahead_of_time(f):
     f(on(at()))
 
 
+# Loops whose bodies JAX traces a second time, as it promotes a carry; and one that it does not.
+
+
+def looping(begin):
+    """Return a program that adds up in a scan from this on."""
+
+    @jax.jit
+    def total(xs):
+        return jax.lax.scan(lambda c, x: (c + x, None), begin, xs)[0]
+
+    return lambda: total(ONES[0])
+
+
+declare("scan_from_0", looping(0), "total: first")
+declare("scan_from_its_own_dtype", looping(np.float32(0)), "total: first")
+
+
+@calls(lambda: [(ONES,)])
+def while_from_0(x):
+    return jax.lax.while_loop(lambda c: c[1] < 9, lambda c: (c[0] + 1, x[0, 0] + c[1]), (0, 0))
+
+
 @builds("slow: first")
 def threads_at_once():
     @jax.jit

@@ -123,6 +123,7 @@ REMEDIES = {
     "compile what is called": RemedyKind("JH096"),
     "compile in threads": RemedyKind("JH097", sure=False),
     "kernels in lower": RemedyKind("JH098", sure=False),
+    "carry of one dtype": RemedyKind("JH099", sure=False),
 }
 """By code; `docs/remedies.md` has a row for each identifier."""
 
