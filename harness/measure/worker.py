@@ -69,9 +69,7 @@ def staged(
         return
     # Now, because what these import of JAX belongs to the time of the back end.
     from harness.jaxhooks.evidence import Evidence
-    from harness.measure import containment
-    from harness.measure.session import Session
-    from harness.measure.staged import Staged, about
+    from harness.measure import containment, session, staged
     from harness.workload.code import LoadedCode
 
     job.base["contained"] = containment.contain(job.memory_limit_bytes if job.on_host else None)
@@ -84,9 +82,9 @@ def staged(
     if import_ns is not None:
         ready_ns = time.monotonic_ns() - channel.spawned_ns()
         process_ns = {"import": import_ns, "backend": backend_ns, "ready": float(ready_ns)}
-    session = Session(job, workload, send, current, code, about=about(topology))
+    begun = session.Session(job, workload, send, current, code, about=staged.about(topology))
     try:
-        Staged(session, proof, process_ns, topology).measure()
+        staged.Staged(begun, proof, process_ns, topology).measure()
     except topologies.Unusable as error:
         send(Fatal(str(error)))
 
