@@ -13,7 +13,14 @@ import pandas as pd
 
 from harness.frame.frame import place_text, rows_of, stage_order
 from harness.output import programs
-from harness.output.verdicts import CLOCKS, TURNS, loads_text, machine_text, sentence
+from harness.output.verdicts import (
+    CLOCKS,
+    IN_A_SENTENCE,
+    TURNS,
+    loads_text,
+    machine_text,
+    sentence,
+)
 from harness.records.units import counted, seconds_text, value_text
 from harness.stages.registry import OF_CALLS
 from harness.verdicts import loads, verdict
@@ -177,7 +184,7 @@ def listed(frame: pd.DataFrame, every: bool) -> tuple[pd.DataFrame, list[str]]:
     most = frame["verdict"].map({verdict.SAME: 0} if short else MOST).astype(float).fillna(math.inf)
     left_out = frame.groupby("verdict").cumcount() >= most
     numbers = [
-        f"{count} more {kind}" if MOST[kind] else f"{count} {kind}"
+        f"{count} more {IN_A_SENTENCE.get(kind, kind)}" if MOST[kind] else f"{count} {kind}"
         for kind, count in Counter(frame["verdict"][left_out]).items()
     ]
     return frame[~left_out], [

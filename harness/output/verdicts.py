@@ -339,6 +339,10 @@ VERBS = {
 """What a program does in a stage."""
 
 
+IN_A_SENTENCE = {verdict.MORE: "with higher counts", verdict.LESS: "with lower counts"}
+"""Verdicts of which "2 more" would say nothing."""
+
+
 def sentence(comparison: Comparison) -> str:
     """Return the answer in a sentence, with the number."""
     frame = comparison.frame
@@ -382,7 +386,8 @@ def _moved_text(frame: pd.DataFrame, moved: pd.DataFrame) -> str:
     else:
         text = _change_of(frame, first)
         moved = moved.drop(index=first["at"])
-    more = ", ".join(f"{count} more {kind}" for kind, count in Counter(moved["verdict"]).items())
+    kinds = Counter(moved["verdict"]).items()
+    more = ", ".join(f"{count} more {IN_A_SENTENCE.get(kind, kind)}" for kind, count in kinds)
     unsure = int((frame["verdict"] == verdict.UNSURE).sum())
     if more:
         return f"{text}; {more}" + (f", {unsure} unsure" if unsure else "")
