@@ -49,6 +49,7 @@ ALLOWED = {
         "jaxhooks/call_sites.py: _pmapped",
         "jaxhooks/call_sites.py: is_jitted_by_jax",
         "jaxhooks/call_sites.py: kernel_of",
+        "jaxhooks/call_sites.py: loop_of",
         "jaxhooks/call_sites.py: _installed",
         "jaxhooks/call_sites.py: origin_of",
         "jaxhooks/compile_traces.py: CompileTraces._read",  # `module:function`
