@@ -95,7 +95,7 @@ _ROWS = (
     # Calls of the program
     Stage(
         name="dispatch",
-        method=2,
+        method=3,
         title="A call, until it returns.",
         step="run",
         statistic=min,
@@ -106,7 +106,7 @@ _ROWS = (
     ),
     Stage(
         name="execute",
-        method=2,
+        method=3,
         title="A call, until its result is there.",
         step="run",
         statistic=min,
@@ -131,7 +131,7 @@ _ROWS = (
     ),
     Stage(
         name="in_flight",
-        method=2,
+        method=3,
         title="A call among many that are not waited for, but for the last.",
         step="run",
         effect=0.25,

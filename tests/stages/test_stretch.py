@@ -45,7 +45,7 @@ def test_what_was_built_before_another_case_is_not_compiled_again(proof, monkeyp
             samples = case.samples[stage]
             assert samples.refused == {}
             assert samples.samples_ns or samples.reason
-            assert samples.method == 2
+            assert samples.method == 3
 
 
 def test_a_call_that_runs_another_program_than_was_built_is_refused(proof):
