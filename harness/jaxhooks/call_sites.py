@@ -118,8 +118,8 @@ def kernel_of(frame: FrameType | None, stage: str) -> CodeType | None:
             return outermost
         if whose == "jax":
             own = not any(folder in file for folder in KERNELS)
-        else:  # Python's own modules and NumPy work for whoever calls them
-            own = whose != "program" and not _PACKAGE.search(file)
+        else:  # Python's own modules, NumPy and methods of dataclasses work for whoever calls them
+            own = file == "<string>" or (whose != "program" and not _PACKAGE.search(file))
         outermost = outermost if own else code
         frame = frame.f_back
     return None

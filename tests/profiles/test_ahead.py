@@ -104,6 +104,14 @@ def test_a_lowering_that_compiles_is_named_with_the_function_that_does():
     assert first.remedy.kind == "kernels in lower"
 
 
+def test_what_is_written_by_dataclasses_is_no_kernel_of_the_lowering():
+    names = {"sleep": time.sleep, "seconds": LEAST_OF_LOWER}
+    exec("def rule(context, operand): sleep(seconds); return [operand]", names)  # JAX's own are so
+    function, x = lowered_by(names["rule"]), jnp.ones(3)
+    first = found(lambda: function(x))["first"]
+    assert (first.stage, first.kernel) == ("lower", None)
+
+
 def scan(begin, xs):
     return jax.lax.scan(lambda carry, x: (carry + x, None), begin, xs)[0]
 
