@@ -6,21 +6,26 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from datetime import timedelta
+from math import inf
 
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.table import Column
+from rich.text import Text
 
 from harness.cli.output import notes
 from harness.measure.estimate import Expected
 from harness.measure.outcome import Progress as Message
+from harness.measure.outcome import Turns
 from harness.records.printable import printable
 from harness.records.units import counted, seconds_text
 
@@ -57,7 +62,7 @@ def _failure(message: Message) -> str | None:
 def expected_text(expected: Expected) -> str:
     """Return how much there is to measure, and how long that will take, in a sentence."""
     records = counted(expected.records, "record")
-    if not expected.known:
+    if not expected.seconds:
         return f"{records} to measure. No estimate yet: the first measurements will give one."
     least = "at least" if expected.is_least else "about"
     seconds = seconds_text(expected.seconds)
@@ -67,9 +72,38 @@ def expected_text(expected: Expected) -> str:
     return f"{records} to measure: {least} {seconds}, as long as the last time on this machine."
 
 
+def turns_text(turns: Turns) -> str:
+    """Return how many rounds there may be, and how long they take, in a sentence."""
+    limit = counted(turns.limit, "round")
+    if turns.round_s is None:
+        return f"At most {limit}, in turns. No estimate yet: the first round will give one."
+    each, look, most = (
+        seconds_text(min(turns.round_s * rounds, turns.most_s or inf))
+        for rounds in (1, turns.look, turns.limit)
+    )
+    few = f"{turns.look} rounds about {look}, " * (turns.look < turns.limit)
+    return f"A round takes about {each}: {few}{limit} at most {most}."
+
+
+def _beginning(message: Message) -> str:
+    """Return what is printed where measuring begins; empty for any other message."""
+    if message.turns:
+        return turns_text(message.turns)
+    return expected_text(message.expected) if message.expected else ""
+
+
 def _at(message: Message) -> str:
     parts = (message.machine, message.workload, message.case, message.stage)
     return " · ".join(filter(None, parts))
+
+
+class _Left(ProgressColumn):
+    """The time that is left, where it is known; it runs on between two messages."""
+
+    def render(self, task: Task) -> Text:
+        until = task.fields.get("until")
+        left_s = 0 if until is None else max(0, round(until - time.monotonic()))
+        return Text("" if until is None else f"ETA {timedelta(seconds=left_s)}")
 
 
 @contextmanager
@@ -79,8 +113,7 @@ def _live() -> Iterator[Callable[[Message], None]]:
         BarColumn(bar_width=10),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("ETA"),
-        TimeRemainingColumn(),
+        _Left(),
         TextColumn(
             "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),
@@ -90,16 +123,15 @@ def _live() -> Iterator[Callable[[Message], None]]:
         *columns, console=notes, transient=True, expand=True, refresh_per_second=2
     ) as bar:
         task = bar.add_task("starting", total=None)
-        expected: list[Expected] = []  # of several sweeps, what is expected of the first is of all
 
         def on_progress(message: Message) -> None:
-            if message.expected is not None:
-                if not expected:
-                    bar.console.print(expected_text(message.expected), markup=False)
-                    expected.append(message.expected)
+            if begins := _beginning(message):
+                bar.console.print(begins, markup=False)
                 return
             text = printable(f"process {message.process + 1}: {_at(message)}")
-            bar.update(task, completed=message.done, total=message.total, description=text)
+            until = None if message.left_s is None else time.monotonic() + message.left_s
+            done, total = message.done, message.total
+            bar.update(task, completed=done, total=total, description=text, until=until)
             failed = printable(_failure(message) or "")
             if failed:
                 bar.console.print(failed, markup=False)
@@ -111,36 +143,23 @@ class _Plain:
     """Progress as lines of a log: what is measured and an ETA, now and then; failures at once."""
 
     def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.said = float("-inf")
-        self.first: int | None = None
-        self.expected: Expected | None = None
+        self.printed_at = -inf
 
     def __call__(self, message: Message) -> None:
-        if message.expected is not None:
-            if self.expected is None:  # of several sweeps, what is expected of the first is of all
-                self.expected, self.began = message.expected, time.monotonic()
-                print(expected_text(self.expected), file=sys.stderr, flush=True)
+        if begins := _beginning(message):
+            print(begins, file=sys.stderr, flush=True)
             return
         failed = printable(_failure(message) or "")
         if failed:
             print(failed, file=sys.stderr, flush=True)
         now = time.monotonic()
-        if self.first is None:
-            self.first = message.done  # reused records are there at once: they say nothing of speed
         last = message.record is not None and message.done == message.total
-        if now - self.said < PLAIN_EVERY_S and not last:
+        if now - self.printed_at < PLAIN_EVERY_S and not last:
             return
-        self.said = now
-        new = message.done - self.first
-        left = None
-        if new:
-            left = (now - self.began) / new * (message.total - message.done)
-        elif self.expected and self.expected.known:
-            left = max(0.0, self.expected.seconds - (now - self.began))
-        eta = "ETA after the first" if left is None else f"ETA {left:.0f} s"
+        self.printed_at = now
+        eta = "" if message.left_s is None else f" ETA {message.left_s:.0f} s:"
         print(
-            f"[{message.done}/{message.total}] {eta}: process {message.process + 1}: "
+            f"[{message.done}/{message.total}]{eta} process {message.process + 1}: "
             f"{printable(_at(message))}",
             file=sys.stderr,
             flush=True,

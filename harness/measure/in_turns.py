@@ -23,19 +23,17 @@ from harness.measure.context import Options, local_context
 from harness.measure.sweep import sweep
 from harness.stages import sampling
 from harness.workload import discovery
-from harness.workload.workload import enumerate_cases, name_of
+from harness.workload.workload import name_of
 
 
 def main() -> None:
-    """Answer with how many cases there are, and then measure round after round."""
+    """Answer once there are workloads, and then measure round after round."""
     lines: queue.Queue[bytes] = queue.Queue()
     threading.Thread(target=_read, args=[lines], daemon=True).start()
     job = json.loads(lines.get())
     try:
         suite = _workloads(job)
-        keep = discovery.case_filter(job["case"])
-        cases = sum(keep(case) for one in suite.workloads for case in enumerate_cases(one))
-        _answer({"cases": cases, "workloads": len(suite.workloads)})
+        _answer({})
         while True:
             _round(json.loads(lines.get()), job, suite)
             _answer({})

@@ -9,6 +9,20 @@ from harness.measure.estimate import Expected
 from harness.records.schema import Problems, Record
 
 
+@dataclass(frozen=True)
+class Turns:
+    """How many rounds a comparison in turns may have, and how long each takes."""
+
+    look: int
+    """After so many, the clocks are looked at next."""
+    limit: int
+    round_s: float | None
+    """What the rounds so far took on average; None before the first. Later ones measure less where
+    some workloads are decided."""
+    most_s: float | None
+    """How long all may take; None for as long as they do."""
+
+
 @dataclass
 class Progress:
     """What a sweep is at: told after every message of a measuring process."""
@@ -27,6 +41,10 @@ class Progress:
     """What is out of the ordinary."""
     expected: Expected | None = None
     """Where a sweep begins to measure: how long that will take."""
+    turns: Turns | None = None
+    """Where rounds of a comparison in turns begin, and after the first: how many there may be."""
+    left_s: float | None = None
+    """How long the rest will take; None where too little has been measured to know."""
 
 
 def warn(on_progress: Callable[[Progress], None]) -> Callable[[str], None]:

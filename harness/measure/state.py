@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from harness.measure.context import Context, Options, SweepName, broken_records
-from harness.measure.estimate import expected
+from harness.measure.estimate import Pace
 from harness.measure.job import Job, JobCase, unmeasured
 from harness.measure.outcome import Outcome, Progress
 from harness.measure.plan import Group, Plan
@@ -83,6 +83,8 @@ class SweepState:
         """Key and replicate of what is counted in `done`."""
         self.added: set[str] = set()
         """Replicates that `thorough` has added."""
+        self.pace: Pace | None = None
+        """How fast it measures, once it has begun to."""
 
     def job(self, group: Group, process: int) -> Job | None:
         """Return what process number `process` of a group has still to measure; None if nothing."""
@@ -129,7 +131,7 @@ class SweepState:
                 todo.append(ref)
         return self.plan.job(group, todo, process) if todo else None
 
-    def tell_expected(self, earlier: Path | None) -> None:
+    def begin(self, earlier: Path | None) -> None:
         """Say how long what is left will take, as far as records of earlier sweeps tell.
 
         Args:
@@ -142,8 +144,14 @@ class SweepState:
             for process in range(max([effort.processes, *group.processes.values()]))
             if (job := self.job(group, process))
         ]
-        estimate = expected(jobs, earlier or self.store.path.parent, effort.adaptive)
+        self.pace = Pace(jobs, earlier or self.store.path.parent)
+        estimate = self.pace.expected(effort.adaptive)
         self.on_progress(Progress("", "", "", 0, self.done, self.total, expected=estimate))
+
+    def end(self, job: Job, seconds: float) -> None:
+        """Note how long a job took."""
+        if self.pace:
+            self.pace.end(job, seconds)
 
     def _first_calls(self, group: Group, process: int) -> list[JobCase]:
         """Return the cases of a group of which process number `process` is to take first calls.
@@ -276,7 +284,8 @@ class SweepState:
     ) -> None:
         """Say what is being measured, and how much is done."""
         where = name_of(group.workload), case, stage, process, self.done, self.total
-        self.on_progress(Progress(*where, record, warning=warning))
+        left_s = self.pace.left_s() if self.pace else None
+        self.on_progress(Progress(*where, record, warning=warning, left_s=left_s))
 
 
 def _refused(records: Iterable[Record]) -> list[Record]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib.metadata import entry_points
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from harness.errors import FleetError
@@ -64,10 +65,11 @@ def sweep(
                             job = state.job(group, process)
                             is_alone = True
                             if job:
-                                state.tell_expected(earlier)
+                                state.begin(earlier)
                         if job:
-                            listener = GroupListener(state, group, process)
+                            listener, began = GroupListener(state, group, process), monotonic()
                             execute(job, listener, parents if options.forked else None)
+                            state.end(job, monotonic() - began)
                             measured = True
             if not measured:
                 break

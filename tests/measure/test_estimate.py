@@ -4,9 +4,12 @@ import shutil
 
 import pytest
 
-from harness.cli.progress import expected_text
-from harness.measure.estimate import Expected
+from harness.cli.progress import expected_text, turns_text
+from harness.measure.estimate import Expected, Pace
+from harness.measure.job import Job, JobCase
+from harness.measure.outcome import Turns
 from harness.records.store import Store
+from harness.workload.location import locate
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -70,9 +73,77 @@ def test_damaged_records_tell_nothing_and_stop_nothing(measured, tmp_path):
         (Expected(48, 0, 0), "48 records to measure. No estimate yet: "),
         (Expected(48, 48, 184), "48 records to measure: about 3 min 4 s, as long as the last time"),
         (Expected(48, 40, 184), "about 3 min 4 s (8 estimated from similar cases)."),
+        (Expected(48, 30, 0), "48 records to measure. No estimate yet: "),
         (Expected(1, 1, 3, is_least=True), "1 record to measure: at least 3.0 s, as long as"),
         (Expected(4, 4, 20).times(3), "12 records to measure: about 60 s, as long as"),
     ],
 )
 def test_it_is_said_in_one_sentence(expected, text):
     assert text in expected_text(expected)
+
+
+@pytest.mark.parametrize(
+    ("turns", "text"),
+    [
+        (Turns(4, 8, None, None), "At most 8 rounds, in turns. No estimate yet: "),
+        (Turns(4, 8, 7.8, None), "about 7.8 s: 4 rounds about 31 s, 8 rounds at most 62 s."),
+        (Turns(4, 8, 7.8, 40.0), "about 7.8 s: 4 rounds about 31 s, 8 rounds at most 40 s."),
+        (Turns(2, 2, 7.8, None), "A round takes about 7.8 s: 2 rounds at most 16 s."),
+    ],
+)
+def test_rounds_have_an_estimate_once_one_was_measured(turns, text):
+    assert text in turns_text(turns)
+
+
+SUITE = """
+2 3.38, 4 4.24, 4 5.02, 2 1.72, 2 1.42, 3 2.71, 4 2.25, 3 1.36, 2 2.48, 2 3.24 cold, 2 5.94 warm,
+4 8.04 first, 1 1.15, 1 1.8, 6 2.34, 2 2.98, 4 1.54, 4 2.32, 2 1.44, 2 1.4, 4 1.7, 4 2.15, 4 3.22,
+4 2.47, 2 3.06, 2 1.96, 6 2.07, 1 1.02, 2 1.92, 1 0.96, 4 2.16, 4 3.08"""
+"""Records and seconds of the processes of `harness run --effort quick` in this repository."""
+
+
+def job(group, process, records, scenario="off"):
+    return Job(
+        source=locate(Scale),
+        target="cpu",
+        platforms="cpu",
+        scenario="off" if scenario == "first" else scenario,
+        first_call=scenario == "first",
+        cases=[JobCase(number, "", "") for number in range(records)],
+        group=f"group {group}",
+        process=process,
+        base={"protocol": "1 pass"},
+    )
+
+
+def estimates(jobs, folder):
+    """Return the seconds that are left after each of some processes, and their estimate."""
+    pace, estimated = Pace([job for job, _ in jobs], folder), []
+    assert pace.left_s() is None
+    left = sum(seconds for _, seconds in jobs)
+    for one, seconds in jobs:
+        pace.end(one, seconds)
+        left -= seconds
+        estimated.append((left, pace.left_s()))
+    return estimated
+
+
+def test_there_is_no_estimate_before_enough_is_known(tmp_path):
+    suite = []
+    for group, each in enumerate(SUITE.split(",")):
+        records, seconds, *scenario = each.split()
+        suite.append((job(group, 0, int(records), *scenario), float(seconds)))
+    estimated = estimates(suite, tmp_path)
+    assert [estimate for _, estimate in estimated[:8]] == [None] * 8  # the first does not count
+    assert None not in [estimate for _, estimate in estimated[8:]]
+    # One group: its first process has to read everything from the disk.
+    one = [(job(0, n, 2), seconds) for n, seconds in enumerate([12.0, 4.0, 4.2, 3.9, 4.0])]
+    assert [estimate is None for _, estimate in estimates(one, tmp_path)] == [True] + 4 * [False]
+    # Two groups, of which one takes four times as long as the other.
+    two = [(job(n % 2, n // 2, 2), seconds) for n, seconds in enumerate([9.0, 8.0, 2.0, 8.1, 2.1])]
+    assert [estimate is None for _, estimate in estimates(two, tmp_path)] == [True] * 2 + [
+        False
+    ] * 3
+    for left, estimate in [*estimated, *estimates(one, tmp_path), *estimates(two, tmp_path)]:
+        if estimate is not None and left > 5:
+            assert 1 / 1.55 <= estimate / left <= 1.55

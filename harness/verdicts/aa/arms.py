@@ -9,6 +9,7 @@ import dataclasses
 import random
 import re
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,17 +124,21 @@ def measure(
     place = folder_of(context.results, context.machine) / "records" / run
     arms = 2 * pairs + len(injections)
     outcomes: list[Outcome] = []
+    took_s: list[float] = []
     steps = [0]  # of each arm that is done, and of the one at hand
 
     def arm(label: str, injected: Injected | None = None) -> Records:
         seed = options.seed
         if seed is not None:
             seed = random.Random(f"{seed}/{label}").getrandbits(31)
-        before, left = sum(steps), arms - len(outcomes)
+        before, left, began = sum(steps), arms - len(outcomes), time.monotonic()
+        others_s = (left - 1) * statistics.fmean(took_s) if took_s else None
 
         def tell(message: Progress) -> None:
             """Tell the progress over all arms, each as long as the one at hand."""
-            steps[-1] = message.done
+            if message.expected and outcomes:
+                return  # what was expected of the first arm was of all
+            steps[-1], left_s = message.done, message.left_s
             on_progress(
                 dataclasses.replace(
                     message,
@@ -141,6 +146,7 @@ def measure(
                     done=before + message.done,
                     total=before + message.total * left,
                     expected=message.expected and message.expected.times(left),
+                    left_s=None if left_s is None or others_s is None else left_s + others_s,
                 )
             )
 
@@ -152,6 +158,8 @@ def measure(
             earlier=context.store.path.parent,
         )
         outcomes.append(outcome)
+        if outcome.measured and not outcome.reused:
+            took_s.append(time.monotonic() - began)
         steps.append(0)
         return outcome.records
 

@@ -22,17 +22,15 @@ from harness.frame.pairs import Arm, pair
 from harness.frame.ratios import LEAST_PROCESSES
 from harness.jaxhooks.temporary import temporary_folder
 from harness.measure.lock import measuring
-from harness.measure.outcome import Progress, warn
+from harness.measure.outcome import Progress, Turns, warn
 from harness.records import json_file
 from harness.records.git import commit_of
 from harness.records.schema import Record
 from harness.records.store import machine_folder
-from harness.records.units import counted, seconds_text
 from harness.verdicts.compare import Comparison, judged_pairs
 from harness.verdicts.judge import Terms
 from harness.verdicts.live.arm import LiveArm, PreparedArm, differing_columns, prepared
 from harness.verdicts.live.rounds import (
-    FIRST,
     STATE,
     LiveOptions,
     LiveState,
@@ -203,17 +201,15 @@ class _Run:
                 if self._lacks_time():
                     self.out_of_time = True
                     return False
-                self._start()
+                if self._start() or self.state.rounds == 1:
+                    self._tell_length()
                 began = time.monotonic()
                 own, seed = self.folder / f"round-{number}", self.state.seed
                 only = [*self.state.open] or self.only
                 of_round = measure_round(self.workers, only, number, seed, own, self._told)
-                took_s = time.monotonic() - began
                 self._add(of_round)
                 self.state.rounds = number
-                self.state.spent_s += took_s
-                if number == 1:
-                    self.state.first_s = took_s
+                self.state.spent_s += time.monotonic() - began
                 self.keep()
                 self._told()
                 if number == 1:
@@ -230,37 +226,20 @@ class _Run:
         done, most_s = self.state.rounds, self.options.time_s
         return bool(done and most_s and self.state.spent_s * (1 + 1 / done) > most_s)
 
-    def _start(self) -> None:
-        """Start the processes of both sides, and tell how long it will take."""
+    def _start(self) -> bool:
+        """Start the processes of both sides, where they have not been, and return whether."""
         if self.workers:
-            return
+            return False
         for place, letter in zip(self.places, "AB", strict=True):
             self.workers.append(Worker(place, letter, self.options))
         for worker in self.workers:  # both have begun to import JAX
             worker.begin()
-        share = [len(self.only) / max(one.workloads, 1) if self.only else 1 for one in self.workers]
-        self.state.arms = [
-            [round(one.workloads * part), round(one.cases * part)]
-            for one, part in zip(self.workers, share, strict=True)
-        ]
-        if not self.state.rounds:
-            self._told(warning=self._length())
+        return True
 
     def end(self) -> None:
         """End the processes of both sides."""
         for worker in self.workers:
             worker.end()
-
-    def _length(self) -> str:
-        """Return how long it will take, in a sentence, by what rounds took here before."""
-        round_s, is_known = expected_round_s(self.state.arms, self.home)
-        least, most = (seconds_text(round_s * rounds) for rounds in (FIRST, self.limit))
-        if self.options.time_s:
-            most = seconds_text(min(round_s * self.limit, self.options.time_s))
-        cases = counted(max(cases for _, cases in self.state.arms), "case")
-        few = f"about {least} for {FIRST} rounds, " if self.limit > FIRST else ""
-        end = "" if is_known else ", a guess until the first round is done here"
-        return f"{cases}, in turns: {few}at most {most} for {counted(self.limit, 'round')}{end}"
 
     def keep(self) -> None:
         """Write how far it is."""
@@ -272,39 +251,25 @@ class _Run:
         for kept, more in zip(self.records, with_equal_code(of_round, trees), strict=True):
             kept += more
 
-    def _told(self, turn: int = 0, side: int | None = None, warning: str = "") -> None:
+    def _tell_length(self) -> None:
+        """Tell how many rounds there may be, and what one took."""
+        done = self.state.rounds
+        turns = Turns(
+            next_look(max(1, done), self.limit),
+            self.limit,
+            self.state.spent_s / done if done else None,
+            self.options.time_s,
+        )
+        self.on_progress(Progress("", "", "", 0, 2 * done, 2 * self.limit, turns=turns))
+
+    def _told(self, turn: int = 0, side: int | None = None) -> None:
         """Tell that an arm is measured, or that both of the last round are."""
         done = 2 * self.state.rounds + (0 if side is None else turn)
         number = self.state.rounds + (side is not None)
         rows = sum(self.state.open.values())
         label = f"round {number}" + (f", {rows} row{'s' * (rows > 1)} open" if rows else "")
         letter, what = ("", "done") if side is None else ("AB"[side], self.places[side].arm.text)
-        state = label, letter, what, number - 1, done, 2 * self.limit
-        if warning:
-            self.on_progress(Progress("", "", "", 0, 0, 2 * self.limit, warning=warning))
-        else:
-            self.on_progress(Progress(*state))
-
-
-PROCESS_S, CASE_S = 2.0, 0.3
-"""What a workload's process and a case in it are taken to cost where nothing is known yet."""
-
-
-def expected_round_s(arms: Sequence[Sequence[int]], home: Path | None) -> tuple[float, bool]:
-    """Return how long a round takes, and whether earlier ones on this machine tell.
-
-    `arms` are the numbers of workloads and cases of each side.
-    """
-
-    def guess(sides: Sequence[Sequence[int]]) -> float:
-        return sum(PROCESS_S * workloads + CASE_S * cases for workloads, cases in sides)
-
-    for file in sorted(home.glob(f"*/{STATE}") if home else (), reverse=True):
-        with contextlib.suppress(FileNotFoundError, json_file.DamagedError):
-            past = json_file.read(file, LiveState)
-            if past.first_s and guess(past.arms):
-                return past.first_s * guess(arms) / guess(past.arms), True
-    return guess(arms), False
+        self.on_progress(Progress(label, letter, what, number - 1, done, 2 * self.limit))
 
 
 def _asked(

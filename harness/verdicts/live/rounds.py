@@ -86,12 +86,10 @@ class Worker:
             "scenario": [arm.scenario] if arm.scenario else chosen.scenario,
         }
         self._child.send(json.dumps(job).encode())
-        self.workloads = self.cases = 0
 
     def begin(self) -> None:
-        """Wait until it knows how many workloads and cases there are."""
-        about = self._answer()
-        self.cases, self.workloads = about["cases"], about["workloads"]
+        """Wait until it has found its workloads."""
+        self._answer()
 
     def ask(self, asked: Mapping[str, Any]) -> Any:
         """Send what is to be done, and return what comes back once it is."""
@@ -304,8 +302,4 @@ class LiveState(msgspec.Struct):
     ended: bool = False
     spent_s: float = 0.0
     """How long its rounds took."""
-    arms: list[list[Count]] = msgspec.field(default_factory=list)
-    """Of each side, how many workloads and cases the first round had."""
-    first_s: float = 0.0
-    """How long the first round took."""
     schema: int = 0

@@ -6,7 +6,6 @@ import hashlib
 import itertools
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from harness.cli.compare import measured
 from harness.cli.options import duration
 from harness.errors import HarnessError, UsageError
 from harness.frame.load import frame_of
+from harness.measure.outcome import Turns
 from harness.output.comparison import legend
 from harness.output.explanation import explained
 from harness.records.environment import env_name
@@ -117,10 +117,11 @@ def interrupted_at(message_number, told):
 
 def test_two_commits_are_measured_in_turns_and_what_was_stopped_goes_on(project, monkeypatch):
     told, arms, results = [], ("HEAD~1", f"HEAD,{UNHEARD}"), project / "results"
-    stopped = run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(5, told))
+    stopped = run_live(*arms, options(effort="2x1"), results, on_progress=interrupted_at(6, told))
     assert stopped.problems == [("variable", "JAX_ENABLE_COMPILATION_CACHE", "1", "B", "0")]
     assert (stopped.stopped, stopped.rounds, stopped.limit) == (True, 1, 2)
-    assert re.search(r"^2 cases, in turns: at most .* for 2 rounds, a guess until", told[0].warning)
+    assert told[0].turns == Turns(look=2, limit=2, round_s=None, most_s=None)
+    assert [one.turns.round_s > 0 for one in told[1:] if one.turns] == [True]
 
     whole = run_live(*arms, options(effort="2x1"), results, on_progress=told.append)
     assert (whole.stopped, whole.problems) == (False, [])
@@ -311,7 +312,7 @@ def test_two_commits_of_this_repository_are_measured_where_somebody_waits(
     code, out, err = command(*arms, "--time", "5min", "--format", "json")
     document = json.loads(out)
     assert code == 0, err
-    assert "1 case, in turns: at most" in err
+    assert "At most 1 round, in turns." in err
     assert {row["in_turns"] for row in document["rows"]} == {True}
     assert edited.read_text().startswith("raise RuntimeError")
     assert command(*arms, "--stored")[0] == 2
