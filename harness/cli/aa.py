@@ -75,7 +75,7 @@ def aa(
     Each share has its 95 % interval. `harness compare` prints the rates of its own effort and
     environment, and asks more of stages and cases that scatter on this machine at that effort.
 
-    A run that was stopped goes on with the same command. Its records are in
+    The same command continues a run that was stopped. Its records are in
     RESULTS/MACHINE/aa/records, out of the way of ordinary ones.
 
     \b

@@ -56,6 +56,7 @@ def export(
     For other tools: a value in nanoseconds (benchmark-action, bencher) or seconds, its interval and
     samples, by workload, case and stage; of each machine the commit that was measured last, or
     that --where names. Tools that know seconds alone get no other rows; how many is shown.
+
     \b
       harness export --format benchmark-action -o bench.json    tool: customSmallerIsBetter
       harness export --format bencher -o bench.json             bencher run --adapter json --file

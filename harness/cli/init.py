@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.cli import options
 from harness.cli.options import Argument, Option
+from harness.cli.output import print_page
 from harness.errors import UsageError
 from harness.init import next_steps
 from harness.init.files import File, plan, write
@@ -107,8 +108,7 @@ def init(
         tried = not checked.subject.inputs
         print(words.traced_line(checked.subject.place, checked.size, tried))
     module = checked.subject.module if checked and checked.wakes_backend else ""
-    for note in next_steps.notes(project, module):
-        print(note)
+    print_page(next_steps.notes(project, module))
     if not dry_run:
         is_beside = checked is not None and checked.is_beside
         commands = [printable(one) for one in next_steps.commands(directory, project, is_beside)]

@@ -68,13 +68,11 @@ def ir(
       harness ir Mlp --target gpu:h200       built for a GPU that is not here
       harness ir Mlp --facts                 fusions, flops, memory as a table
       harness ir Mlp --diff commit:HEAD      what changed since the last commit
-      harness ir BlackScholes --case size=1024 --diff case:size=65536
 
     \b
     What changed? The facts first, then the text:
       harness ir Mlp --diff transform:gradient
       harness ir Mlp --diff target:gpu:h200
-      harness ir Mlp --diff commit:HEAD                since the last commit
       harness ir Mlp --diff records:v1.0..main         as measured; nothing is built
       harness ir BlackScholes --case size=1024 --diff case:size=65536
 

@@ -53,8 +53,8 @@ def nightly(
       harness nightly --python a/bin/python --python b/bin/python
       harness nightly -- --select Mlp --target gpu         only this, as `harness run` takes it
 
-    A night that was killed goes on when the command is repeated: it measures what its records
-    lack. RESULTS/MACHINE/nights/NIGHT/ has summary.md, summary.json5, issue.md (where something is
+    The same command continues a night that was killed: it measures what has no record yet.
+    RESULTS/MACHINE/nights/NIGHT/ has summary.md, summary.json5, issue.md (where something is
     slower or fails now), logs, and report.html (extra `figures`). docs/nightly.md: set-up for CI.
 
     \b

@@ -281,7 +281,7 @@ def command(
         parameters, call = _spread(function, common)
         own: dict[str, Any] = {
             "help": inspect.cleandoc(function.__doc__ or "").replace("\\b\n", "\b\n"),
-            "context_settings": SETTINGS,
+            "context_settings": {**SETTINGS, **given.pop("context_settings", {})},
         }
         return cls(function.__name__, callback=call, params=parameters, **own | given)
 

@@ -109,9 +109,8 @@ def run(
       harness run --target gpu:h200           compiled for a GPU that is not here
       harness run --on tcp://host:8786        on the workers of a Dask scheduler
 
-    An estimate of the time comes first. Results of the same code are reused, whole processes only;
-    `harness show` prints the table, `harness compare` judges two commits. docs/method.md explains
-    how numbers are taken.
+    Results of the same code are reused, whole processes only; `harness show` prints the table,
+    `harness compare` judges two commits. docs/method.md explains how numbers are taken.
 
     Exit codes: 0 fine; 2 wrong usage; 3 some cases failed or were refused; 4 nothing was measured;
     5 the fleet cannot be used; 130 interrupted (finished measurements are stored).

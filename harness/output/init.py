@@ -15,18 +15,16 @@ FATES = {
 
 NOTES = {
     "starts-jax": "Importing {module} starts JAX (an array at the top of a module does that), so "
-    "asv must start a process per number instead of forking, which takes minutes: better make that "
-    "array in a function.",
+    "asv must start a process for each number, which takes minutes. Make that array in a function.",
     "no-git": "There is no git repository here: harness run works, but asv files results under "
     "commits. Start one with: git init",
     "no-commit": "There is no commit yet, and asv files results under commits: commit first.",
-    "from-index": "The workflows install {name} from pip's index, and yours came from elsewhere: "
-    "name what they are to install in HARNESS there, such as {name} @ git+https://HOST/REPOSITORY",
+    "from-index": "The workflows install {name} from pip's index, but yours came from elsewhere: "
+    "set HARNESS at the top of both, such as {name} @ git+https://HOST/REPOSITORY",
     "hides-harness": "The folder harness/ here hides the installed harness from asv, which looks "
     "in the current folder first: rename it.",
-    "searched": "setuptools looks for your package by itself here, and will take {results}/ for "
-    "one as soon as that is there: pip install then fails, or installs the wrong one. Name yours "
-    "in pyproject.toml:\n{table}",
+    "searched": "setuptools finds packages by itself here, and would take {results}/ for one: pip "
+    "install then fails, or installs the wrong one. Name yours in pyproject.toml:\n{table}",
 }
 """What is in the way of measuring, and what to do."""
 

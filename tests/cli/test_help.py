@@ -36,7 +36,11 @@ def test_help_of_every_command_is_one_screen(path):
     assert len(lines) <= SCREEN
     assert max(map(len, lines)) <= 80
     assert any("--help-all" in line for line in lines)
-    assert len(help_of(path, 80).splitlines()) > len(lines)
+    whole = help_of(path, 80).splitlines()
+    assert len(whole) > len(lines)
+    options = [line.split("  ")[1] for line in whole if line.startswith("  -")]
+    assert len(options) == len({*options})
+    assert {"--help-all", "-h, --help"} <= {*options}
 
 
 def test_the_first_help_begins_with_three_commands_and_names_all():

@@ -306,7 +306,7 @@ def test_results_do_not_keep_setuptools_from_finding_the_package(tmp_path, files
     for file in files:
         package.write(package.folder / file, "")
     said = package.init()
-    assert "setuptools looks for your package by itself here" in said
+    assert "setuptools finds packages by itself here" in said
     package.write(package.folder / "results" / "machine.json", "{}")
     built = package.folder / "build" / "lib"
     package.run(f"{BUILD} || true")

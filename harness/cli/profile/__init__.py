@@ -48,7 +48,7 @@ class _RunByDefault(LazyGroup):
         run = self.get_command(ctx, "run")
         assert run is not None
         own = [one for one in run.params if isinstance(one, click.Option)]
-        return [*own, *super().get_params(ctx)]
+        return [*own[:-1], *super().get_params(ctx)]  # both end with --help-all
 
 
 app = _RunByDefault(

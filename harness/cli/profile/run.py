@@ -10,7 +10,6 @@ from typing import Any
 from click.exceptions import Exit
 
 from harness.cli import options
-from harness.cli.lazy import SETTINGS
 from harness.cli.options import Argument, Option
 from harness.errors import UsageError
 from harness.jaxhooks import programs
@@ -22,7 +21,7 @@ DOING = {"trace": "tracing", "lower": "lowering", "compile": "compiling"}
 
 @options.command(
     common="output max_compiles max_seconds report inside mute",
-    context_settings={**SETTINGS, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
     words=Argument(
         metavar="PROGRAM [ARG]...", help="A command, a .py file, -m MODULE or -c CODE, after --."
     ),
