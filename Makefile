@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV = .venv
 LOCK = constraints.txt
-EFFORT = 2x1
+EFFORT = 1x1
 FRESH =
 MACHINE =
 JOBS = 2
@@ -20,6 +20,7 @@ MINUTES = 10
 
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
+MEASURES = $(VENV)/.measures
 PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
@@ -28,7 +29,7 @@ PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 help:
 	@echo 'make setup          install everything, at locked versions, into $(VENV)'
 	@echo 'make bench          measure the workloads in benchmarks/, print a table of one screen'
-	@echo '                      EFFORT=2x1    processes x passes; 6x1 has intervals, and takes three times as long'
+	@echo '                      EFFORT=1x1    processes x passes; 6x1 has intervals, and takes six times as long'
 	@echo '                      FRESH=1       measure again what a run that was stopped has left'
 	@echo '                      MACHINE=name  file the results under this name instead of the host name'
 	@echo 'make gpu            compare with CuPy on this machine'"'"'s GPU and verify the method, in under 10 minutes; installs nothing'
@@ -72,22 +73,37 @@ export CHECK_PYTHON
 
 setup: $(INSTALLED)
 
-# From scratch each time: what left the lock file leaves the environment as well.
-$(INSTALLED): $(LOCK) pyproject.toml
+define FIND_INTERPRETER
 	@command -v "$(PYTHON)" >/dev/null || { \
 	    echo 'make setup: $(PYTHON) not found. Install Python 3.11 to 3.14, or name one:' \
 	         'make setup PYTHON=/path/to/python3.12' >&2; exit 1; }
 	@"$(PYTHON)" -c "$$CHECK_PYTHON"
+endef
+
+# uv takes a quarter of pip's time. Bytecode as pip makes it: without, each process that may not write any compiles JAX's
+# modules anew.
+LOCKED_UV = sed -n '/^uv==/,/[^\]$$/p' $(LOCK) >$(VENV)/uv.txt && $(PIP) install --require-hashes -r $(VENV)/uv.txt
+INTO_VENV = pip install --quiet --compile-bytecode --python $(BIN)/python
+
+# What measuring needs, and the report: a quarter of everything, by the uv on PATH or else the locked one.
+$(MEASURES): $(LOCK) pyproject.toml
+	$(FIND_INTERPRETER)
+	@echo 'Installing JAX, asv and jax-harness into $(VENV).'
+	@uv=$$(command -v uv) && $$uv --version >/dev/null 2>&1 && "$(PYTHON)" -m venv --clear --without-pip $(VENV) || \
+	    { uv=$(BIN)/uv; "$(PYTHON)" -m venv --clear $(VENV) && $(LOCKED_UV); } && \
+	    $$uv $(INTO_VENV) --constraint $(LOCK) -e '.[figures]' || $(PIP) install -e '.[figures]'
+	@touch $@
+
+# From scratch each time: what left the lock file leaves the environment as well. Where uv cannot do it, pip can.
+$(INSTALLED): $(LOCK) pyproject.toml
+	$(FIND_INTERPRETER)
 	"$(PYTHON)" -m venv --clear $(VENV)
-	@# uv takes a quarter of pip's time; where it cannot do it, pip can. Bytecode as pip makes it: without, each
-	@# process that may not write any compiles JAX's modules anew.
-	sed -n '/^uv==/,/[^\]$$/p' $(LOCK) >$(VENV)/uv.txt && $(PIP) install --require-hashes -r $(VENV)/uv.txt
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r $(LOCK) || \
-	    $(PIP) install --require-hashes -r $(LOCK)
+	$(LOCKED_UV)
+	$(BIN)/uv $(INTO_VENV) --require-hashes -r $(LOCK) || $(PIP) install --require-hashes -r $(LOCK)
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@wrong=$$($(BIN)/python -m pip check) || { \
 	    echo "$$wrong"; echo 'make setup: $(LOCK) does not fit pyproject.toml: run make lock.'; exit 1; } >&2
-	@touch $@
+	@touch $@ $(MEASURES)
 	@$(BIN)/python -c 'import platform, importlib.metadata as m; \
 	    print("$(VENV): Python", platform.python_version(), "with JAX", m.version("jax"))'
 
@@ -95,7 +111,7 @@ $(INSTALLED): $(LOCK) pyproject.toml
 
 # One sweep of all workloads, in processes that they share; asv finds its records, and files them as its own.
 # asv exits with 2 if a benchmark failed: the others were measured and are shown, and make still fails.
-bench: setup
+bench: $(MEASURES)
 	@git rev-parse --quiet --verify HEAD >/dev/null || { \
 	    echo 'make bench: results are filed under a commit, and there is none yet.' >&2; exit 1; }
 	@git diff --quiet HEAD -- harness benchmarks || \
