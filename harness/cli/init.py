@@ -111,8 +111,8 @@ def init(
     print_page(next_steps.notes(project, module))
     if not dry_run:
         is_beside = checked is not None and checked.is_beside
-        commands = [printable(one) for one in next_steps.commands(directory, project, is_beside)]
-        print("\n".join(words.next_lines(commands, project.has_commits)), flush=True)
+        commands = next_steps.commands(directory, project, files, is_beside)
+        print(printable("\n".join(words.next_lines(commands)), "\n"), flush=True)
 
 
 def _print_files(files: Sequence[File], dry_run: bool) -> None:

@@ -6,9 +6,10 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from harness.init.files import File
 from harness.init.project import Project
 from harness.output.init import NOTES, TABLES
 from harness.records.installation import NAME, elsewhere
@@ -19,10 +20,6 @@ def notes(project: Project, module: str) -> Iterator[str]:
     """Yield what is in the way of measuring; `module` is one that starts JAX, or ""."""
     if module:
         yield NOTES["starts-jax"].format(module=module)
-    if project.git_root is None:
-        yield NOTES["no-git"]
-    elif not project.has_commits:
-        yield NOTES["no-commit"]
     if not elsewhere():
         yield NOTES["from-index"].format(name=NAME)
     own = project.folder / "harness"
@@ -35,8 +32,10 @@ def notes(project: Project, module: str) -> Iterator[str]:
         yield NOTES["searched"].format(results=project.results, table=table)
 
 
-def commands(directory: Path, project: Project, beside: bool) -> list[str]:
-    """Return the commands that measure a project: run, asv machine, run, publish, preview.
+def commands(
+    directory: Path, project: Project, files: Sequence[File], beside: bool
+) -> dict[str, str]:
+    """Return the commands that measure a project, commit what was written, and run asv.
 
     asv finds a module that lies `beside` the benchmarks where its path names the folder.
     """
@@ -44,13 +43,22 @@ def commands(directory: Path, project: Project, beside: bool) -> list[str]:
     at = prefix(project.folder)
     others = ":$ASV_PYTHONPATH" * bool(asv_path())
     path = f"ASV_PYTHONPATH=$PWD{others} " * beside
-    return [
-        f"{go}{at}harness run --effort quick{project.run_options}",
-        f"{at}asv machine --yes",
-        f"{path}{at}asv run -E existing --set-commit-hash HEAD",
-        f"{at}asv publish",
-        f"{at}asv preview",
-    ]
+    run = f"{path}{at}asv run -E existing --set-commit-hash HEAD"
+    written = dict.fromkeys(_top(file.path, project) for file in files if file.is_written)
+    begin = "git init --quiet && " * (project.git_root is None)
+    commit = f"{begin}git add {shlex.join(written)} && git commit --quiet -m Benchmarks"
+    return {
+        "run": f"{go}{at}harness run --effort quick{project.run_options}",
+        **({"commit": commit} if written else {}),
+        "asv": f"{at}asv machine --yes && {run}",
+        "pages": f"{at}asv publish && {at}asv preview",
+    }
+
+
+def _top(path: Path, project: Project) -> str:
+    """Return what has `path` at the top of the project, or of its repository."""
+    top = project.folder if path.is_relative_to(project.folder) else project.root
+    return os.path.relpath(top / path.relative_to(top).parts[0], project.folder)
 
 
 def prefix(folder: Path) -> str:

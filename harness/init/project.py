@@ -23,7 +23,6 @@ class Project:
     """Absolute; asv.conf.json belongs here."""
     git_root: Path | None
     """The top of the git repository; None without one."""
-    has_commits: bool
     name: str
     """As pyproject.toml says, else the name of the folder."""
     package: str
@@ -84,7 +83,6 @@ def look(folder: Path, force: bool = False) -> Project:
     return Project(
         folder,
         Path(top).resolve() if top else None,
-        bool(git.output(folder, "rev-parse", "--verify", "--quiet", "HEAD")),
         name,
         _package(folder, name),
         bool({"project", "build-system"} & about.keys()) or (folder / "setup.py").is_file(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 FATES = {
     "new": ("wrote", "would write"),
@@ -16,9 +16,6 @@ FATES = {
 NOTES = {
     "starts-jax": "Importing {module} starts JAX (an array at the top of a module does that), so "
     "asv must start a process for each number, which takes minutes. Make that array in a function.",
-    "no-git": "There is no git repository here: harness run works, but asv files results under "
-    "commits. Start one with: git init",
-    "no-commit": "There is no commit yet, and asv files results under commits: commit first.",
     "from-index": "The workflows install {name} from pip's index, but yours came from elsewhere: "
     "set HARNESS at the top of both, such as {name} @ git+https://HOST/REPOSITORY",
     "hides-harness": "The folder harness/ here hides the installed harness from asv, which looks "
@@ -34,7 +31,13 @@ TABLES = {
 }
 """What pyproject.toml needs, for a package of one file and for one that is a folder."""
 
-COMMIT_FIRST = "Commit the new files before asv run: it files results under HEAD."
+NEXT = {
+    "run": "every workload once, and the table of stages",
+    "commit": "results are filed under a commit",
+    "asv": "8 processes each",
+    "pages": "graphs over commits",
+}
+"""What the commands do that come next."""
 
 
 def file_line(path: str, fate: str, planned: bool, lacks: bool) -> str:
@@ -51,13 +54,6 @@ def traced_line(place: str, size: int | None, is_tried: bool) -> str:
     return f"{place} traces{'; no size of it could be swept' if is_tried else ''}."
 
 
-def next_lines(commands: Sequence[str], has_commits: bool) -> list[str]:
-    """The next commands: run, asv machine, run, publish and preview."""
-    quick, machine, run, publish, preview = commands
-    return [
-        "\nNext:",
-        f"  {quick}    # every workload once, and the table of stages",
-        f"  {machine} && {run}    # 8 processes each",
-        f"  {publish} && {preview}    # graphs over commits",
-        *([COMMIT_FIRST] if has_commits else []),
-    ]
+def next_lines(commands: Mapping[str, str]) -> list[str]:
+    """The next commands, by what they do."""
+    return ["\nNext:", *(f"  {command}    # {NEXT[name]}" for name, command in commands.items())]

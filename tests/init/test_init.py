@@ -51,8 +51,8 @@ def measured(tmp_path_factory):
 def test_what_is_written_is_told_with_three_next_commands(measured):
     lines = measured.said.splitlines()
     assert {line.split()[1] for line in lines if line.startswith("wrote")} == WRITTEN
-    commands = lines[lines.index("Next:") + 1 :][:3]
-    assert [Path(line.split()[0]).name for line in commands] == ["harness", "asv", "asv"]
+    commands = lines[lines.index("Next:") + 1 :]
+    assert [Path(line.split()[0]).name for line in commands] == ["harness", "git", "asv", "asv"]
     assert "mypackage.models:predict traces; sweep: size = 64, 256." in lines
 
 
@@ -179,7 +179,10 @@ def test_an_object_of_another_library_takes_what_it_takes_for_its_user(tmp_path)
 def test_without_a_function_an_example_is_written_that_runs(tmp_path):
     package = Package(tmp_path, name="my-package", layout="flat", git=False)
     said = package.init()
-    assert "There is no git repository here" in said
+    (commit,) = [line for line in said.splitlines() if line.startswith("  git init")]
+    package.run(commit)
+    names = (name.replace("predict", "example") for name in WRITTEN)
+    assert {*package.run("git ls-files").split()} == {*names}
     text = package.text("benchmarks/example.py")
     assert "function = staticmethod(my_package.mymodule.f)" in text
     assert "2 measured" in package.harness("run --effort quick", **FEW)
