@@ -86,8 +86,9 @@ def render(report: Report) -> str:
 
 
 def _code(text: str) -> markupsafe.Markup:
-    """Return text with what stands between backticks as code; all of it escaped."""
-    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
+    """Return text with code between backticks; names break behind signs, numbers never."""
+    broken = re.sub(r"(?<=\w[._/])(?![\d\s])", "<wbr>", str(markupsafe.escape(text)))
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", broken))
 
 
 @functools.cache

@@ -257,6 +257,23 @@ def test_dark_follows_the_system_and_the_button(page):
     assert page.find_element("id", "theme").text == "Dark theme"
 
 
+BROKEN_WORDS = """
+const broken = [];
+for (const cell of document.querySelectorAll("[data-table=cases] tbody th")) {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  for (let text; cell.textContent.startsWith("good.") && (text = texts.nextNode());)
+    for (const word of text.data.matchAll(/\\S+/g)) {
+      const range = document.createRange();
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      if (range.getClientRects().length > 1) broken.push(word[0]);
+    }
+}
+return broken;
+"""
+"""Words of the first table of which a part is on another line."""
+
+
 def test_what_a_table_has_no_room_for_is_folded_under_its_row(either):
     for width in (390, 1280):
         size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 500}
@@ -269,6 +286,13 @@ def test_what_a_table_has_no_room_for_is_folded_under_its_row(either):
             ".filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerText)"
         )
         assert either.execute_script(f"return {wide}") == []
+        if "Profile of" not in either.title:
+            either.execute_script("document.querySelector('[data-table=cases] .more').click()")
+            assert either.execute_script(BROKEN_WORDS) == []
+            numbers = "[data-table=cases] tbody tr:not(.fold):first-child td.number"
+            assert len(texts(either, numbers)) >= (2 if width < 500 else 4)
+            first = texts(either, "[data-table=cases] tbody th")[-1]
+            assert ("size=" in first) == (width < 500)  # its case is below a workload
     table = "[data-table=verdicts], [data-table=causes]"
     for turn in either.find_elements("css selector", f":is({table}) tbody .turn"):
         row = turn.find_element("xpath", "ancestor::tr/following-sibling::tr[1]")

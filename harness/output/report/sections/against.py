@@ -10,19 +10,13 @@ import pandas as pd
 
 from harness.baselines.registry import REFERENCE, SIDES
 from harness.frame.frame import rows_of
-from harness.output.against import cases, places
+from harness.output.against import LEGEND, cases, places
 from harness.output.report import charts
 from harness.output.report.charts import GREEN, GREY, VERMILLION
 from harness.output.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 
 if TYPE_CHECKING:
     from harness.output.report.measured import Measured
-
-NOTES = (
-    "ratio: time of the baseline / time of XLA, with its 95 % interval; above 1 XLA is faster.",
-    "launches: kernels, or array operations. roofline: the share reached of what the machine can "
-    "do at best, by the bandwidth and the arithmetic measured in the same sweep.",
-)
 
 
 def _content(measured: Measured) -> Content | None:
@@ -35,7 +29,7 @@ def _content(measured: Measured) -> Content | None:
     if not points.empty:
         figures.append(_roofline_figure(points))
         tables += _roofline_tables(points, roofs)
-    return Content(tuple(figures), tuple(tables), shown=("against",), notes=NOTES)
+    return Content(tuple(figures), tuple(tables), shown=("against",), notes=LEGEND[:2])
 
 
 def _ratios(comparisons: pd.DataFrame) -> pd.DataFrame:

@@ -39,7 +39,7 @@ def _changed(measured: Measured) -> tuple[str, ...]:
     if not measured.points.empty:
         count = len(measured.changes)
         lines.append(f"{count} change {'point' if count == 1 else 'points'} in the history.")
-    return (*compared, f"{_counts(changed)}.", *lines)
+    return (f"{_counts(changed)}.", *lines, *compared)
 
 
 def _counts(verdicts: pd.DataFrame) -> str:

@@ -13,6 +13,7 @@
   const data = await new Response(json).json();
   const MOST = 20;
   const LONG = 40; // characters
+  const NARROW = 500; // pixels
   const NUMBERS = new Set(["count", "seconds", "bytes", "number", "ratio", "share"]);
   const form = document.getElementById("filters");
   const element = (name, attributes = {}, text) => {
@@ -108,8 +109,8 @@
     return WORDS[kind] ? WORDS[kind](value) : String(value);
   };
 
-  // Names break behind these signs, where they must; between backticks is code.
-  const breakable = (text) => text.split(/(?<=[._/(])/).flatMap((part, place) => (
+  // Names break behind these signs, where they must, numbers never; between backticks is code.
+  const breakable = (text) => text.split(/(?<=\w[._/])(?![\d\s])/).flatMap((part, place) => (
     place ? [document.createElement("wbr"), part] : [part]));
   const prose = (text) => text.split(/`([^`]+)`/).flatMap((part, place) => {
     if (place % 2 === 0) return breakable(part);
@@ -129,7 +130,10 @@
       || (missing(a) ? 0 : (descending ? -1 : 1) * compare(a[column.name], b[column.name])));
   };
   // Beneath its row stands what there is no room for: first what is long, then the last columns.
-  const drawTable = (place, caption, every, rows, state) => {
+  const drawTable = (place, caption, whole, rows, state) => {
+    const beside = whole[0].name === "workload" && whole.find(({ name }) => name === "case");
+    if (beside) state.beside = place.clientWidth < NARROW; // on a phone a case is below its workload
+    const every = state.beside ? whole.filter((column) => column !== beside) : whole;
     const long = new Set(every.filter((column, number) => number && column.name !== "case" && !isNumber(column)
       && rows.some((row) => cellText(row[column.name], column.kind).length > LONG)));
     let columns = every;
@@ -141,6 +145,7 @@
     put();
     if (fits()) return;
     const room = place.firstChild.clientWidth;
+    place.querySelector("table").style.width = "0"; // each column as narrow as its words
     const widths = [...place.querySelectorAll("thead > tr > *")].map((cell) => cell.offsetWidth);
     let left = room - (widths[columns.length] ?? 60);
     const most = columns.findIndex((_, number) => (left -= widths[number]) < 0);
@@ -206,6 +211,7 @@
           cell.append(link);
         } else if (isNumber(column)) cell.textContent = text;
         else cell.append(...prose(text));
+        if (!number && state.beside && row.case) cell.append(element("br"), ...prose(row.case));
         if (isNumber(column)) cell.className = "number";
         else {
           cell.dir = "auto";
@@ -359,7 +365,7 @@
       const fit = matching(main, filters()).length;
       summary.replaceChildren(...prose(fit === main.length ? figure.summary
         : `Of ${main.length} rows ${fit} fit the filters.`));
-      if (drawn && rows.length && width === wide && width >= 500) {
+      if (drawn && rows.length && width === wide && width >= NARROW) {
         // Only its rows are others: Vega keeps what it has compiled.
         for (const [name, values] of Object.entries(datasets)) drawn.view.data(name, values);
         await drawn.view.runAsync();
@@ -382,7 +388,7 @@
         legend: { ...data.config.legend, columns: Math.max(2, Math.floor(width / 190)) },
         axis: { ...data.config.axis, labelLimit: Math.max(130, width * 0.6) },
       };
-      if (width < 500) broken(spec, rows);
+      if (width < NARROW) broken(spec, rows);
       chart.style.minHeight = "0";
       drawn = await window.vegaEmbed(chart, spec, {
         ast: true, config, renderer: "svg", actions: false, mode: "vega-lite",
