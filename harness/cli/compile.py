@@ -11,7 +11,6 @@ from click.exceptions import Exit
 
 from harness import targets
 from harness.cli import options
-from harness.cli.compile_page import branch_text, growth_page, page
 from harness.cli.options import Argument, Option
 from harness.cli.output import Output, say
 from harness.cli.progress import building
@@ -22,6 +21,7 @@ from harness.jaxhooks import programs
 from harness.jaxhooks.temporary import temporary_folder
 from harness.measure.lock import measuring
 from harness.output.compile import script, unread_text
+from harness.output.compile_page import branch_text, growth_page, page
 from harness.output.report import compile_trace, files
 from harness.profiles.inside import recorded, slowest_compiles
 from harness.profiles.recorded import read
@@ -65,7 +65,7 @@ class NothingTold(HarnessError):
     program=Argument(metavar="[-- PROGRAM [ARG]...]", help="Of which WORKLOAD names a function."),
     case=Option(metavar="AXIS=VALUE", help="Which case; repeat."),
     transform=Option(help="forward, gradient, vmap, sharded, pmap."),
-    target=Option(help="What to compile for: cpu, gpu, tpu, gpu:h200, ..."),
+    target=Option(help="What to compile for, such as gpu:h200; `harness targets` lists all."),
     depth=Option(min=1, help="Levels of the trees; of Python's calls none without it."),
     least=Option(min=0, max=100, help="Percent of its stage that a row must have."),
     against=Option(metavar="AXIS", help="Compile every value of an axis; what grows with it?"),

@@ -110,7 +110,7 @@ def _quiet() -> Iterator[Look]:
     if hasattr(now, "steal"):
         part = (now.steal - stolen.steal) / (LOOK_S * machine_load.cores())
         advice = "The host gives this machine less than it shows: measure elsewhere, or at night."
-        yield "taken by the host", f"{part:.1%} of the time", advice if part > 0.02 else ""
+        yield "taken by the host", f"{100 * part:.1f} % of the time", advice if part > 0.02 else ""
     low, high = (statistics.quantiles(times, n=10)[at] for at in (0, -1))
     slowest = times[-1] / statistics.median(times)
     text = f"90 % over 10 % of its times: {high / low:.2f}; slowest over median: {slowest:.1f}"

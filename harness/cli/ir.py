@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.cli import options
-from harness.cli.compile_page import written_kernels
 from harness.cli.options import Argument, Option
 from harness.cli.output import Heading, Output, Part, notes, print_page
 from harness.cli.progress import building
@@ -20,6 +19,7 @@ from harness.errors import ExitCode, UsageError, find_name
 from harness.ir import build, comparison
 from harness.ir.build import one_case
 from harness.ir.comparison import ProgramSide
+from harness.output.compile_page import written_kernels
 from harness.output.ir import verdict_text
 from harness.program import difference
 from harness.records.printable import printable
@@ -36,7 +36,7 @@ from harness.workload.workload import Case, Workload
     transform=Option(
         help="forward, gradient, vmap, sharded, pmap, whether the workload lists it or not."
     ),
-    target=Option(help="What to build for: cpu, gpu, tpu, gpu:h200, ..."),
+    target=Option(help="What to build for, such as gpu:h200; `harness targets` lists all."),
     source=Option(help="Say where in the source each part comes from."),
     facts=Option(help="Print its facts instead of its text."),
     diff=Option(

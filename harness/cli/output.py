@@ -9,7 +9,7 @@ import re
 import sys
 import textwrap
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
@@ -22,6 +22,10 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import ExitCode, UsageError
+from harness.output.parts import Heading as Heading
+from harness.output.parts import Part as Part
+from harness.output.parts import Rows as Rows
+from harness.output.parts import TextTable as TextTable
 from harness.records.files import replaced
 from harness.records.printable import escaped, printable, table_lines
 
@@ -54,43 +58,6 @@ class Format(enum.StrEnum):
     markdown = "markdown"
     json = "json"
     csv = "csv"
-
-
-class Heading(str):
-    """A line that stands out."""
-
-
-class Rows:
-    """Rows of text by column, for a table without pandas, which takes half a second to import."""
-
-    def __init__(self, rows: Sequence[dict[str, str]]) -> None:
-        self.columns = list(rows[0])
-        self.rows = [list(row.values()) for row in rows]
-
-    def itertuples(self, index: bool = True) -> Iterator[Sequence[str]]:
-        """Yield the cells of each row, as a frame does."""
-        return iter(self.rows)
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table of text, one cell a column and row."""
-
-    frame: pd.DataFrame | Rows
-    left: Collection[str] = ()
-    """Columns aligned at the left, with the first two; numbers are aligned at the right."""
-    cut: Collection[str] = ()
-    """Columns of texts that end with `…` where there is no place for them."""
-    dropped: Sequence[str] = ()
-    """Columns that are left out, in this order, where the table is too wide for its place."""
-    compact: pd.DataFrame | None = None
-    """The same with shorter cells, where the whole is too wide."""
-    last: Collection[str] = ()
-    """Columns that are left out after all others."""
-
-
-Part = str | Heading | TextTable | Table | Text
-"""What a page consists of."""
 
 
 @dataclass(frozen=True)

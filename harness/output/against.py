@@ -14,7 +14,7 @@ from harness.frame.roofline import RESIDENT
 from harness.records.units import counted, ratio_text, seconds_text
 
 HEADINGS = (
-    "case", "threads", "baseline", "XLA", "baseline's", "ratio", "launches", "bytes",
+    "case", "baseline", "threads", "XLA", "baseline's", "ratio", "launches", "bytes",
     "roofline", "pays after", "verdict",
 )  # fmt: skip
 """Of the tables. Pairs stand as XLA | baseline."""
@@ -87,8 +87,8 @@ def _texts(row: dict[str, Any]) -> list[str]:
     if not math.isnan(row["ratio_low"]):
         ratio += f" [{row['ratio_low']:.3g}, {row['ratio_high']:.3g}]"
     return [
-        row["threads"],
         row["baseline"],
+        row["threads"],
         _known(seconds_text, row["xla_s"]),
         _known(seconds_text, row["baseline_s"]),
         ratio,

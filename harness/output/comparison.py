@@ -56,7 +56,7 @@ HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 LEGEND = (
     "A, B: geometric means over processes of what is compared, {clocks}. B / A: above 1, B takes "
     "longer{turns}; in brackets the 95 % interval, corrected for the rows of the stage where the "
-    "row changes by what counts."
+    "row changes by its threshold."
 )
 
 OTHER_UNITS = (
@@ -138,8 +138,8 @@ def _each(texts: pd.Series[str]) -> list[str]:
 def overview(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame of text, a row per stage; without rows where the comparison is short.
 
-    The mean of ratios is geometric, each case with the same weight. `in most` is the verdict on the
-    stage as a whole, which rests on what most of its cases did.
+    The mean of ratios is geometric, each case with the same weight. `as a whole` is the verdict on
+    the stage, which rests on what most of its cases did; left out where there is none.
     """
     timed = frame[frame["ratio"].notna() & (frame["unit"] == verdict.SECONDS)]
     rows = []
@@ -151,8 +151,9 @@ def overview(frame: pd.DataFrame) -> pd.DataFrame:
         if whole and len(typical := set(own["stage_ratio"].dropna())) == 1:
             whole += f" ({typical.pop():.3f})"
         rows.append([stage, len(own), f"{mean:.3f}", whole, *often])
-    headings = ["stage", "cases", "mean B / A", "in most", *COUNTED]
-    return pd.DataFrame(rows, columns=headings, dtype=object).astype("str")
+    headings = ["stage", "cases", "mean B / A", "as a whole", *COUNTED]
+    table = pd.DataFrame(rows, columns=headings, dtype=object).astype("str")
+    return table if table["as a whole"].any() else table.drop(columns="as a whole")
 
 
 def stage_lines(frame: pd.DataFrame) -> list[str]:

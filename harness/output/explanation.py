@@ -65,7 +65,7 @@ def _rule(row: dict[str, Any], pair: Pair) -> list[str]:
         raised = "" if usual else " (raised: what this machine does by itself)"
         lines.append(
             f"  B / A {ratio_text(row)}; p {p}, corrected {corrected} (alpha {rules.ALPHA:g}); "
-            f"{percent(row['effect'])} counts{raised}; {CLOCKS[row['clock']]}"
+            f"threshold {percent(row['effect'])}{raised}; {CLOCKS[row['clock']]}"
         )
         if row["stage_reason"]:
             lines.append(f"  the stage: {row['stage_verdict']}: {row['stage_reason']}")

@@ -41,7 +41,7 @@ TABLES: Mapping[str, TableWords] = {
     ),
     "builds": TableWords(
         "a row per build: everything that is known of it",
-        "begin_s function call_site build_s cause argument before after process compile_s load_s "
+        "begin_s function build_s call_site cause argument before after process compile_s load_s "
         "reason trace_s lower_s outcome other_s",
     ),
     "causes": TableWords(
@@ -114,31 +114,25 @@ def frame(profile: Recorded, table: str = "builds") -> pd.DataFrame:
     return made
 
 
-LONG = frozenset({"values", "call_sites", "causes", "functions", "sentence", "remedy", "meaning"})
-"""Columns that may take several lines."""
+_MOST = 60
+"""Characters of a text that are shown; four times as many of one that lists others."""
 
-_WIDEST = 60
-"""Characters of a value that are shown; half of it where a line is short."""
+_LISTS = frozenset({"values", "call_sites", "causes", "functions", "sentence", "remedy", "meaning"})
 
-_FOLDED = 24
-"""Characters that a column of several lines needs."""
-
-_SHORT = 180
-
-_BETWEEN = 2
+_PLACE = 32
+"""Characters of a place that are shown: its end, with the line."""
 
 
 def listed(
-    profile: Recorded, frame: pd.DataFrame, table: str, most: int | None, width: int = 200
+    profile: Recorded, frame: pd.DataFrame, table: str, most: int | None
 ) -> tuple[pd.DataFrame, str]:
-    """Return a frame of text with the main columns that fit, and a line on what is left out.
+    """Return a frame of text with the main columns, and a line on the rows that are left out.
 
     Args:
         profile: what the frame is of.
         frame: one of the tables.
         table: its name.
         most: rows that are shown; None for all.
-        width: characters of a line.
     """
     if table == "builds":
         frame = frame.sort_values("build_s", ascending=False, kind="stable")
@@ -153,24 +147,13 @@ def listed(
     # A column of nothing but zeros or empty texts says nothing.
     main = TABLES[table].main.split()
     columns = [name for name in main if shown[name].fillna(0).astype(bool).any()]
-    widest = _WIDEST if width >= _SHORT else _WIDEST // 2
-    rows = pd.DataFrame(
-        [
-            [_cell(name, value, widest) for name, value in zip(columns, row, strict=True)]
-            for row in shown[columns].itertuples(index=False, name=None)
-        ],
-        columns=columns,
-        dtype="str",
-    )
-    while _width(rows) > width and len(rows.columns) > 1:
-        rows = rows.iloc[:, :-1]
-    missing = columns[len(rows.columns) :]
-    notes = []
-    if left := len(frame) - len(shown):
-        notes.append(f"{left:,} more rows: --format csv has them all, and every column.")
-    if missing:
-        notes.append(f"Left out, the line is too short: {', '.join(missing)}.")
-    return rows, "\n".join(notes)
+    rows = [
+        [_cell(name, value) for name, value in zip(columns, row, strict=True)]
+        for row in shown[columns].itertuples(index=False, name=None)
+    ]
+    left = len(frame) - len(shown)
+    note = f"{left:,} more rows: --format csv has them all, and every column." if left else ""
+    return pd.DataFrame(rows, columns=columns, dtype="str"), note
 
 
 def _times(frame: pd.DataFrame) -> pd.DataFrame:
@@ -181,20 +164,12 @@ def _times(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(process=[name or "the whole run" for name in frame["process"]])
 
 
-def _width(rows: pd.DataFrame) -> int:
-    total = 0
-    for name in rows:
-        needed = max([len(str(name)), *map(len, rows[name])])
-        total += _BETWEEN + (min(needed, _FOLDED) if name in LONG else needed)
-    return total
-
-
 def is_number(heading: str) -> bool:
     """Return whether a column is set to the right."""
     return type_of(heading) != "str"
 
 
-def _cell(name: str, value: Any, widest: int) -> str:
+def _cell(name: str, value: Any) -> str:
     if isinstance(value, float):
         if math.isnan(value):
             return ""
@@ -206,6 +181,6 @@ def _cell(name: str, value: Any, widest: int) -> str:
     if isinstance(value, int):
         return f"{value:,}" if name != "thread" else str(value)
     text = str(value)
-    if name in LONG:
-        return shortened(text, 4 * _WIDEST)
-    return shortened(text, widest)
+    if name == "call_site" and len(text) > _PLACE:
+        return "…" + text[1 - _PLACE :]
+    return shortened(text, 4 * _MOST if name in _LISTS else _MOST)

@@ -73,7 +73,8 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 
 def left_out(frame: pd.DataFrame) -> Iterator[str]:
-    """Yield why cases are not comparable by counts, each reason once with how many it is of."""
-    own = frame[frame["verdict"] == verdict.INCOMPARABLE]
-    for reason, number in Counter(map(_reason, rows_of(own))).most_common():
-        yield f"Not compared by counts: {counted(number, 'case')}: {reason}."
+    """Yield why cases are not comparable by counts, a line for each kind of reason."""
+    for _, own in frame[frame["verdict"] == verdict.INCOMPARABLE].groupby("problem", sort=False):
+        reasons = Counter(map(_reason, rows_of(own))).most_common()
+        others = f", and {len(reasons) - 1} reasons like it" * (len(reasons) > 1)
+        yield f"Not compared by counts: {counted(len(own), 'case')}: {reasons[0][0]}{others}."

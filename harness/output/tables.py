@@ -152,13 +152,10 @@ def call_table(frame: pd.DataFrame) -> pd.DataFrame:
     least = shown["least"].where(~_is_least(shown), shown["value"])
     times = {"least": least, "10 %": shown["p10"], "median": median, "90 %": shown["p90"]}
     texts = {name: [_known(value, seconds_text) for value in of] for name, of in times.items()}
-    return shown[["workload", "axes", "stage"]].assign(
-        **texts,
-        **{
-            "calls/s": [_known(1 / value, "{:,.0f}".format) for value in median],
-            "calls": [_known(value, "{:,.0f}".format) for value in shown["n_calls"]],
-        },
-    )
+    texts["calls/s"] = [_known(1 / value, "{:,.0f}".format) for value in median]
+    texts["calls"] = [_known(value, "{:,.0f}".format) for value in shown["n_calls"]]
+    columns = {name: column for name, column in texts.items() if any(column)}
+    return shown[["workload", "axes", "stage"]].assign(**columns)
 
 
 def _known(value: float, text: Callable[[float], str]) -> str:

@@ -139,7 +139,7 @@ def _by_clock(one: Verdict) -> str:
             f"way: it is the machine; {TURNS}"
         )
     if one.kind in MOVED:
-        text = f"{change} in {clock} ({least} counts), {_chance(one)}"
+        text = f"{change} in {clock} (threshold {least}), {_chance(one)}"
         if one.calls:
             rose = one.calls[1] > one.calls[0]
             agrees = (one.kind == SLOWER) == rose
@@ -203,7 +203,7 @@ def _by_value(one: Verdict) -> str:
     values = f"{value_text(one.a, one.unit)}{ARROW}{value_text(one.b, one.unit)}"
     ratio = f", {one.ratio:.3g} ×" if one.ratio == one.ratio else ""
     only = "; XLA's figure on a CPU leaves out what libraries hold, so it decides nothing"
-    return f"{values}{ratio} ({least} counts){only if one.cause == memory.ESTIMATE else ''}"
+    return f"{values}{ratio} (threshold {least}){only if one.cause == memory.ESTIMATE else ''}"
 
 
 _EVIDENCE: dict[str, Callable[[Verdict], str]] = {
@@ -275,7 +275,7 @@ def stage_reason(stage: Verdict, pairs: Sequence[Pair]) -> str:
     both = [(a, b) for a, b in pairs if a is not None and b is not None]
     a, b = both[-1]
     what = environment_difference(a["environment"], b["environment"]) or NOTHING_DIFFERS
-    parts = [f"{moved} ({percent(stage.effect)} counts), {chance}", f"environment: {what}"]
+    parts = [f"{moved} (threshold {percent(stage.effect)}), {chance}", f"environment: {what}"]
     programs = Counter(rules.program_of(*pair) for pair in both)
     if programs["equal"] or programs["differs"]:
         parts.append(f"programs: {programs['equal']} equal, {programs['differs']} differ")

@@ -21,11 +21,12 @@ def printable(text: str, kept: str = "\n") -> str:
 
 
 def escaped(text: object) -> str:
-    """Return text that Markdown and HTML leave as it is, on one line."""
+    """Return text that Markdown and HTML leave as it is, on one line; code is between backticks."""
     flat = " ".join(html.escape(str(text), quote=False).split())
     # An @ would notify somebody; a letter before and after a _ keeps it plain.
     marked = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat).replace("@", "&#64;")
-    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", marked)
+    marked = re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", marked)
+    return re.sub(r"\\`([^`\\&]+)\\`", r"`\1`", marked)
 
 
 def table_lines(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> list[str]:

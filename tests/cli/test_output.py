@@ -102,7 +102,10 @@ WIDE = pd.DataFrame(
         "B": ["87 ms", ""],
         "B / A": ["0.725 [0.682, 0.771]", "1.13 [1.02, 1.26]"],
         "verdict": ["faster", "slower"],
-        "reason": ["38 % faster (5 % counts), " + "for many reasons, " * 20 + "the end", "short"],
+        "reason": [
+            "38 % faster (threshold 5 %), " + "for many reasons, " * 20 + "the end",
+            "short",
+        ],
     }
 )
 

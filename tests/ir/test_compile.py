@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from harness import targets
 from harness.cli import app
-from harness.cli.compile_page import _tree, growth_page
 from harness.cli.output import TextTable
 from harness.errors import HarnessError
 from harness.ir.growth import Growth
+from harness.output.compile_page import _tree, growth_page
 from harness.output.ir import growth_text
 from harness.program.compiler import structure
 from harness.program.compiler.causes import CompileCause

@@ -216,12 +216,12 @@ def test_a_hit_without_a_cold_figure_is_not_counted_as_saved(reasons):
     assert alone.by_seconds.value is None
     assert alone.unknown_s == (0, 1)  # of a compile that took less than one
     lines = "\n".join(rate_lines(alone))
-    assert "hit rate by seconds: 100.0% (nothing was compiled)" in lines
+    assert "Hit rate by seconds: 100 % (nothing was compiled)" in lines
     assert "what 1 hit saved is unknown" in lines
     mixed = summarize([hit, dataclasses.replace(written, key="other", compile_ns=3 * 10**9)])
-    assert "0.0% to 25.0% (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(rate_lines(mixed))
+    assert "0.0 % to 25.0 % (0.000 to 1.000 s by hits, 3.000 s not)" in "\n".join(rate_lines(mixed))
     silent = dataclasses.replace(hit, stored_compile_s=None)
-    assert "unknown, 0.0% or more" in "\n".join(rate_lines(summarize([silent])))
+    assert "unknown, 0.0 % or more" in "\n".join(rate_lines(summarize([silent])))
     saved_s = pytest.approx((written.compile_ns - hit.load_ns) / 1e9)
     assert summarize([hit], earlier=[written]).saved_s == saved_s
 

@@ -18,12 +18,12 @@ def test_processes_samples_hosts_programs_and_the_rule_are_shown(compare, tmp_pa
     out = compare(COMMIT, OTHER, "-r", folder, "--stage", "compile", "--explain")[1]
 
     assert "family.Work · size=8 · compile: slower" in out
-    assert "% slower in wall time (5 % counts)" in out
+    assert "% slower in wall time (threshold 5 %)" in out
     assert "alpha 0.05" in out
     assert out.count("family.Work@cpu#") == 16
     assert out.count(" · loop 1.0 ms · ") == 16
     assert out.count(" · CPU 2.0 ms · ") == 8
-    assert "5 % counts; wall time" in out
+    assert "threshold 5 %; wall time" in out
     assert "program: not known" in out
     assert "program ffffffffffff" in out
     old, new = sorted((folder / "box" / "records").iterdir())

@@ -29,7 +29,7 @@ def test_a_step_that_needs_more_temporary_memory_is_more_and_ends_with_1():
     assert (row["verdict"], row["evidence"], row["cause"]) == ("more", "value", "program")
     assert (row["unit"], row["a_s"], row["b_s"]) == ("bytes", 10 * MB, 36 * MB)
     assert row["ratio"] == pytest.approx(3.6)
-    assert row["reason"].startswith("10 MB → 36 MB, 3.6 × (10 % counts)")
+    assert row["reason"].startswith("10 MB → 36 MB, 3.6 × (threshold 10 %)")
     assert exit_code_of(frame) is ExitCode.WORSE
     rows, frame = sizes({"peak_bytes": 36 * MB}, {"peak_bytes": 10 * MB}, stage="peak memory")
     assert (rows["verdict"].tolist(), exit_code_of(frame)) == (["less"], ExitCode.FINE)

@@ -51,7 +51,7 @@ def test_a_table_has_the_worst_first_and_counts_what_is_same(compare, tmp_path):
     ]
     assert "From A to B: jax 0.10.2 → 0.11.2, flags equal." in out
     assert "family.Work" in out
-    assert "% slower in wall time (5 % counts)" in " ".join(out.split())
+    assert "% slower in wall time (threshold 5 %)" in " ".join(out.split())
 
 
 def test_nothing_slower_ends_with_0_and_nothing_comparable_with_4(compare, tmp_path):
@@ -168,7 +168,7 @@ def test_many_rows_have_an_overview_by_stage_and_as_many_rows_as_a_comment_has_r
 
     counted = ["slower", "faster", "same", "unsure"]
     assert code == 1
-    assert headings == ["stage", "cases", "mean B / A", "in most", *counted]
+    assert headings == ["stage", "cases", "mean B / A", "as a whole", *counted]
     assert trace[:2] == ["trace", "50"]
     assert 0.98 < float(trace[2]) < 1.02
     assert compiled[:2] == ["compile", "50"]
@@ -237,8 +237,8 @@ PROJECT = "[tool.harness.thresholds]\n"
     ("text", "code", "said"),
     [
         (f"{PROJECT}compile = 0.25", 0, "1 same"),
-        (f"{PROJECT}compile = 0.1", 1, "(10 % counts)"),
-        (f"{PROJECT}trace = 0.5", 1, "(5 % counts)"),
+        (f"{PROJECT}compile = 0.1", 1, "(threshold 10 %)"),
+        (f"{PROJECT}trace = 0.5", 1, "(threshold 5 %)"),
         ("compile = 0.25", 1, ""),  # another table, of somebody else
         (f"{PROJECT}compil = 0.1", 2, "is no stage. Did you mean 'compile'?"),
         (f"{PROJECT}compile = 10", 2, "compile is 10; expected the smallest change"),

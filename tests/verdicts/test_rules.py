@@ -41,7 +41,7 @@ def test_a_clear_slow_down_is_slower_and_a_clear_gain_faster():
     assert slower["ratio"] == pytest.approx(1.2, rel=0.03)
     assert faster["ratio"] == pytest.approx(1 / slower["ratio"])
     assert slower["low"] < slower["ratio"] < slower["high"]
-    assert slower["reason"].startswith("20 % slower in wall time (5 % counts), p = ")
+    assert slower["reason"].startswith("20 % slower in wall time (threshold 5 %), p = ")
     assert slower["p_adjusted"] <= 0.05
     assert (slower["evidence"], slower["clock"], slower["cause"]) == ("clock", "wall", "")
     assert (slower["n_a"], slower["n_b"], slower["effect"]) == (8, 8, 0.05)

@@ -14,7 +14,6 @@ from harness.cache import ledger as ledgers
 from harness.cache.ledger import Requests
 from harness.cache.runs import compare_runs
 from harness.cli import options
-from harness.cli.cache import ledger_page
 from harness.cli.lazy import Command
 from harness.cli.options import Argument, Option, OutputFormat
 from harness.cli.output import Format, Output, check_writable, notes, print_page
@@ -23,7 +22,7 @@ from harness.frame.export import parquet
 from harness.jaxhooks import programs
 from harness.jaxhooks.events import Request
 from harness.jaxhooks.temporary import temporary_folder
-from harness.output.ledger import NO_REQUEST, rate_line
+from harness.output import ledger as ledger_words
 from harness.records.files import replaced
 from harness.records.units import counted
 
@@ -127,7 +126,7 @@ def _record(words: list[str], output: Path, frame: Path | None, name: str) -> No
         runs[f"{name}, before"] = Requests(before, run.parts)
     compared = compare_runs(runs) if events else None
     if compared is not None:
-        print_page(ledger_page.page(compared), notes)
+        print_page(ledger_words.page(compared), notes)
     else:
         _print_nothing([name])
     _write_frame(frame, events, before)
@@ -146,10 +145,10 @@ def _show(words: list[str], frame: Path | None, fail_under: float | None, format
     if compared is None:
         _print_nothing(words)
     else:
-        parts = list(ledger_page.page(compared))
+        parts = list(ledger_words.page(compared))
         if fail_under is not None:
-            parts.append(rate_line(compared, fail_under))
-        Output(format_).show(parts, compared.modules, ledger_page.document(compared))
+            parts.append(ledger_words.rate_line(compared, fail_under))
+        Output(format_).show(parts, compared.modules, ledger_words.document(compared))
     _write_frame(frame, [event for run in runs.values() for event in run.events])
     if compared is None:
         raise Exit(ExitCode.NOTHING)
@@ -165,7 +164,7 @@ def _print_broken(runs: Iterable[Requests]) -> None:
 
 
 def _print_nothing(names: Iterable[str]) -> None:
-    text = f"No compile request is in {', '.join(names)}: {NO_REQUEST}"
+    text = f"No compile request is in {', '.join(names)}: {ledger_words.NO_REQUEST}"
     print_page([text], notes)
 
 

@@ -10,11 +10,11 @@ from rich.text import Text
 
 from harness.cli import options
 from harness.cli.options import Option
-from harness.cli.output import WIDTH, Format, Output, Part, TextTable, console
+from harness.cli.output import Format, Output, Part, TextTable, console
 from harness.cli.profile.answer import answer, muted
 from harness.errors import UsageError
 from harness.output.profile_inside import inside_lines
-from harness.output.profile_tables import LONG, TABLES, frame, is_number, listed
+from harness.output.profile_tables import TABLES, frame, is_number, listed
 from harness.profiles.recorded import read
 
 ROWS = 40
@@ -82,9 +82,7 @@ def show(
     made = frame(profile, table)
     document = {"schema": 1, "table": str(table), "rows": made.to_dict("records")}
     here = output.path is None and output.format is Format.table
-    rows, note = listed(
-        profile, made, table, ROWS if here and not every else None, console.width if here else WIDTH
-    )
+    rows, note = listed(profile, made, table, ROWS if here and not every else None)
     output.show(_rows(rows, table, note), made, document)
 
 
@@ -93,6 +91,6 @@ def _rows(rows: pd.DataFrame, table: Table, note: str) -> Iterator[Part]:
         yield f"There is nothing for the table {table}."
         return
     words = [heading for heading in map(str, rows.columns) if not is_number(heading)]
-    yield TextTable(rows, words, LONG)
+    yield TextTable(rows, words, words, list(rows.columns)[:1:-1])
     if note:
         yield note

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 import pandas as pd
 
-from harness.cli.output import Heading, Part, TextTable
 from harness.ir.build import BuiltTexts
 from harness.ir.growth import Growth
 from harness.output.compile import answer, cause_lines, group_text, line_text
 from harness.output.ir import growth_text
+from harness.output.parts import Heading, Part, TextTable
 from harness.program.compiler import callers
 from harness.program.compiler.callers import CallBranch
 from harness.program.compiler.inside import Inside, Kernel, PassBranch
