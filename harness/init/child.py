@@ -23,13 +23,24 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     `question` has `module`, `name` (dotted), `x64`, and `tries`: lists of (shape, dtype), of which
     the first must trace; or `inputs`, the place of a function that makes the arguments. `last` is a
     folder to search for modules after all others. `backend` tells whether the import alone woke one
-    of JAX's backends, `beside` whether a module is found in that folder only.
+    of JAX's backends, `beside` whether a module is found in that folder only, `hidden` which
+    modules are not what their dotted names mean: `from .kepler import kepler` hides the first.
     """
-    places = filter(None, (question["module"], question["inputs"].partition(":")[0]))
+    places = [question["module"], *filter(None, [question["inputs"].partition(":")[0]])]
     tops = {place.partition(".")[0] for place in places}
     beside = any(importlib.util.find_spec(top) is None for top in tops)
     sys.path.append(question["last"])
-    return {**_answer(question), "beside": beside}
+    answered = _answer(question)
+    hidden = [one for one in places if one in sys.modules and _by_name(one) is not sys.modules[one]]
+    return {**answered, "beside": beside, "hidden": hidden}
+
+
+def _by_name(module: str) -> Any:
+    top, *rest = module.split(".")
+    meant: Any = sys.modules[top]
+    for name in rest:
+        meant = getattr(meant, name, None)
+    return meant
 
 
 def _answer(question: dict[str, Any]) -> dict[str, Any]:

@@ -137,11 +137,12 @@ def module_name(subject: ChosenFunction, long: bool = False) -> str:
 def workload(checked: Checked, module: str) -> str:
     """Return the text of `module`: a workload for a function, swept over a size if that traces."""
     subject, size = checked.subject, checked.size
-    imported = {subject.module}
+    imported, function = _named(subject.place, checked.hidden)
+    imports = {imported}
     if subject.inputs:
-        module_of, _, name = subject.inputs.partition(":")
-        imported.add(module_of)
-        inputs = f"        return {module_of}.{name}()"
+        imported, maker = _named(subject.inputs, checked.hidden)
+        imports.add(imported)
+        inputs = f"        return {maker}()"
         comment = "The arguments, as a tuple; each measuring process makes them anew."
     else:
         inputs = _returned([_spec(argument, size) for argument in subject.arguments])
@@ -155,7 +156,7 @@ def workload(checked: Checked, module: str) -> str:
         attributes.append("    x64 = True  # 64-bit types in the measuring process")
     lines = [
         f'"""Measured by `harness run {module}` and by `asv run -b {module}`."""\n',
-        *(f"import {one}" for one in sorted(imported)),
+        *sorted(imports),
         f"\nfrom harness import Workload{', spec' if 'spec(' in inputs else ''}\n\n",
         f'class {class_name(module)}(Workload):\n    """{subject.dotted}."""\n',
         *attributes,
@@ -163,9 +164,17 @@ def workload(checked: Checked, module: str) -> str:
         f"    # {comment}",
         f"    def inputs(self{', size' if size is not None else ''}):",
         f"{inputs}\n",
-        f"    function = staticmethod({subject.dotted})\n",
+        f"    function = staticmethod({function})\n",
     ]
     return "\n".join(lines)
+
+
+def _named(place: str, hidden: Sequence[str]) -> tuple[str, str]:
+    """Return how a module is imported, and the name of what is wanted of it afterwards."""
+    module, _, name = place.partition(":")
+    if module in hidden:
+        return f"from {module} import {name.partition('.')[0]}", name
+    return f"import {module}", f"{module}.{name}"
 
 
 def _returned(values: Sequence[str]) -> str:

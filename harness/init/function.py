@@ -70,6 +70,9 @@ class Checked:
     """Whether importing its module starts a backend of JAX's, which does not survive forking."""
     is_beside: bool
     """Whether it is found in the project's folder only: asv has to be told of that."""
+    hidden: tuple[str, ...] = ()
+    """Modules that an attribute of their package hides: `import package.module` does not find them.
+    """
 
 
 def parse(function: str, arguments: Sequence[str], inputs: str = "") -> ChosenFunction:
@@ -114,7 +117,9 @@ def check(subject: ChosenFunction, folder: Path) -> Checked:
     if "error" in answer:
         raise UsageError(_explain(subject, folder, answer["stage"], answer["error"].rstrip(".")))
     traced = [sizes[number - 1] for number in answer["traced"]]
-    return Checked(subject, traced[0] if traced else None, answer["backend"], answer["beside"])
+    hidden = tuple(answer["hidden"])
+    size = traced[0] if traced else None
+    return Checked(subject, size, answer["backend"], answer["beside"], hidden)
 
 
 def _ask(question: dict[str, Any], subject: ChosenFunction, folder: Path) -> dict[str, Any]:

@@ -143,6 +143,7 @@ def worktree(folder: Path, revision: str) -> Iterator[tuple[Path, Path, str]]:
                 why = " ".join(done.stderr.split()).rstrip(".") or f"exit code {done.returncode}"
                 raise HarnessError(f"git made no worktree of {revision!r}: {why}.")
             _add_submodules(top, tree, commit)
+            _add_generated(top, tree)
             yield top, tree, commit
     finally:
         remove_worktrees(top)
@@ -161,6 +162,15 @@ def _add_submodules(top: Path, tree: Path, commit: str) -> None:
                 raise UsageError(f"{where}, which is not here. `git -C {path} fetch` gets it.")
             shutil.unpack_archive(packed.name, tree / path, filter="data")
         _add_submodules(top / path, tree / path, wanted)
+
+
+def _add_generated(top: Path, tree: Path) -> None:
+    """Copy the modules that git ignores beside others, such as a build's `_version.py`."""
+    ignored = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    for path in output(top, *ignored).split("\0"):
+        there = tree / path
+        if path.endswith(".py") and there.parent.is_dir() and not there.exists():
+            shutil.copy(top / path, there)
 
 
 _TREE = "harness-tree-"

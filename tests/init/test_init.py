@@ -156,6 +156,16 @@ def test_a_function_of_the_users_makes_the_arguments(tmp_path):
     assert "1 measured" in package.harness("run --effort quick loss.Loss", **FEW)
 
 
+def test_a_function_that_hides_the_module_of_its_name_is_found(tmp_path):
+    package = Package(tmp_path)
+    folder = package.folder / "src/mypackage/core"
+    package.write(folder / "__init__.py", "from mypackage.core.solve import solve\n")
+    package.write(folder / "solve.py", "def solve(x):\n    return 2 * x\n")
+    package.init('--function mypackage.core.solve:solve --arg "float32[8]"')
+    assert "from mypackage.core.solve import solve\n" in package.text("benchmarks/solve.py")
+    assert "solve.Solve" in package.harness("list")
+
+
 EQUINOX = """
 import equinox as eqx
 import jax

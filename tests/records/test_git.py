@@ -47,3 +47,17 @@ def test_a_worktree_has_the_submodules_of_its_commit_and_says_what_is_not_here(t
     git(tmp_path, "clone", "--quiet", "--depth", "1", project.as_uri(), str(shallow))
     with pytest.raises(UsageError, match="`git fetch --unshallow`"), worktree(shallow, "HEAD~1"):
         pass
+
+
+def test_a_worktree_has_the_generated_modules_that_git_ignores(tmp_path):
+    (tmp_path / "package").mkdir()
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / ".gitignore").write_text("_version.py\nbuild/\n")
+    commit(tmp_path / "package", "first")
+    (tmp_path / "build").mkdir()
+    for folder in ("package", "build"):
+        (tmp_path / folder / "_version.py").write_text("version = '1'\n")
+    commit(tmp_path / "package", "second")
+    with worktree(tmp_path, "HEAD~1") as (_, tree, _):
+        assert {file.name for file in tree.iterdir()} == {".git", ".gitignore", "package"}
+        assert (tree / "package" / "_version.py").read_text() == "version = '1'\n"
