@@ -135,7 +135,8 @@ def _page(rates: ErrorRates) -> Iterator[Part]:
         yield Heading("Slow-downs that were put in")
         headings = ["stage", "effect", "effort", "found", "95 % interval"]
         rows = [
-            [one.stage, f"+{one.effect:.0%}", one.effort, *_cells(one.found)] for one in rates.power
+            [one.stage, f"+{100 * one.effect:.0f} %", one.effort, *_cells(one.found)]
+            for one in rates.power
         ]
         yield TextTable(pd.DataFrame(rows, columns=pd.Index(headings)))
 
@@ -143,4 +144,4 @@ def _page(rates: ErrorRates) -> Iterator[Part]:
 def _cells(rate: Rate | None) -> list[str]:
     if rate is None or not rate.of:
         return ["none", ""]
-    return [f"{rate.count} of {rate.of}", f"{rate.low:.1%} to {rate.high:.1%}"]
+    return [f"{rate.count} of {rate.of}", f"{100 * rate.low:.1f} to {100 * rate.high:.1f} %"]

@@ -180,7 +180,7 @@ def fitted(rows: TextTable, width: int) -> Iterator[Text]:
         most = _widest(shown[one]) - min(max(0, too_wide), spare[one])
         too_wide -= _widest(shown[one]) - most
         shown[one] = _shorter(shown[one], most)
-    left = {*names[:2], *rows.left}
+    left = {names[0], *rows.left, *(one for one in names[1:2] if not _are_numbers(table[one]))}
     columns = []
     for one, cells in shown.items():
         longest = _widest(cells)
@@ -203,6 +203,11 @@ def _columns(frame: pd.DataFrame | Rows) -> dict[str, list[str]]:
         name: [name, *column]
         for name, column in zip(names, texts or [[]] * len(names), strict=True)
     }
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Tell whether all texts of a column below its heading are numbers with units, or none."""
+    return all(re.fullmatch(r"([<≥] )?[\d.,]+( (of )?\S+)?|[–-]?", one) for one in cells[1:])
 
 
 def _widest(cells: Iterable[str]) -> int:

@@ -11,7 +11,7 @@ import pandas as pd
 from harness.frame.cases import case_texts
 from harness.frame.frame import ORIGIN, axes_of_cases, origin_text, rows_of
 from harness.frame.roofline import RESIDENT
-from harness.records.units import counted, ratio_text, seconds_text
+from harness.records.units import counted, ratio_text, seconds_text, share_text
 
 HEADINGS = (
     "case", "baseline", "threads", "XLA", "baseline's", "ratio", "launches", "bytes",
@@ -94,11 +94,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
         ratio,
         _known("{:.0f}".format, row["xla_launches"], row["baseline_launches"]),
         _known(ratio_text, row["xla_traffic"], row["baseline_traffic"]),
-        _known(
-            lambda value: f"{value:.0%}" if value >= 0.0095 else f"{value:.1%}",
-            row["xla_fraction"],
-            row["baseline_fraction"],
-        ),
+        _known(lambda share: share_text(share, 1), row["xla_fraction"], row["baseline_fraction"]),
         _known(
             lambda calls: "never" if math.isinf(calls) else f"{calls:.0f}",
             row["break_even_cold"],

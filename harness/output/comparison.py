@@ -54,9 +54,9 @@ COUNTED = (verdict.SLOWER, verdict.FASTER, verdict.SAME, verdict.UNSURE)
 HEADINGS = ("workload", "case", "stage", "A", "B", "B / A", "verdict", "reason")
 
 LEGEND = (
-    "A, B: geometric means over processes of what is compared, {clocks}. B / A: above 1, B takes "
-    "longer{turns}; in brackets the 95 % interval, corrected for the rows of the stage where the "
-    "row changes by its threshold."
+    "A, B: geometric means over processes of what is compared, {clocks}.",
+    "B / A: above 1, B takes longer{turns}; in brackets the 95 % interval, corrected for the rows "
+    "of the stage where the row changes by its threshold.",
 )
 
 OTHER_UNITS = (
@@ -239,7 +239,7 @@ def legend(comparison: Comparison) -> tuple[str, ...]:
         least = [name for name in OF_CALLS if name in {*frame["stage"]}]
         calls = f" (of {_listed(least)} the least call)" if least else ""
         turns = "; the processes of both sides took turns" if comparison.in_turns else ""
-        lines.append(LEGEND.format(clocks=", ".join(clocks) + calls, turns=turns))
+        lines += [one.format(clocks=", ".join(clocks) + calls, turns=turns) for one in LEGEND]
     if {verdict.MORE, verdict.LESS} & {*frame["verdict"]}:
         lines.append(OTHER_UNITS)
     return tuple(lines)

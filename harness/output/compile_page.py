@@ -157,7 +157,7 @@ def _groups(inside: Inside, least: float) -> TextTable:
             "share": share_text(one.wall_s, inside.wall_s),
             "threads": seconds_text(one.threads_s),
         }
-        for one in inside.groups
+        for one in sorted(inside.groups, key=lambda one: -one.wall_s)
         if one.wall_s >= least * inside.wall_s
     ]
     return TextTable(pd.DataFrame(rows).astype("str"))

@@ -34,7 +34,7 @@ class TextTable:
 
     frame: pd.DataFrame | Rows
     left: Collection[str] = ()
-    """Columns aligned at the left, with the first two; numbers are aligned at the right."""
+    """Columns aligned at the left, with the first, and the second if it has no numbers."""
     cut: Collection[str] = ()
     """Columns of texts that end with `…` where there is no place for them."""
     dropped: Sequence[str] = ()

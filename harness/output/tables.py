@@ -13,7 +13,7 @@ import pandas as pd
 from harness.frame.cases import case_texts, full_names
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, rows_of, stage_order
 from harness.program.facts import FACTS, FIRST, TOTALS
-from harness.records.units import counted, scaled_text, seconds_text
+from harness.records.units import counted, scaled_text, seconds_text, share_text
 from harness.stages.registry import (
     CASE,
     OF_CALLS,
@@ -245,9 +245,10 @@ def collected_text(frame: pd.DataFrame) -> str:
         return ""
     most = rows.loc[[share.idxmax()]]
     (name,), (taken,) = full_names(most, scenario=True), most["collected_s"]
+    middle, largest = share_text(share.median(), 1), share_text(share.max(), 1)
     return (
-        f"Of first_call, Python's garbage collector took {share.median():.0%} (median of cases), "
-        f"at most {share.max():.0%} ({seconds_text(taken)}, {name})."
+        f"Of first_call, Python's garbage collector took {middle} (median over cases), at most "
+        f"{largest} ({seconds_text(taken)}, {name})."
     )
 
 

@@ -11,6 +11,7 @@ from harness.frame.startup import cache_effectiveness
 from harness.measure.process import MeasuringProcess
 from harness.output.tables import collected_text, stage_table
 from harness.records.schema import FIRST_CALL
+from harness.records.units import share_text
 from tests.sweeps import sweep, workload
 
 Scale = workload("small", "Scale")
@@ -114,7 +115,7 @@ def test_what_the_garbage_collector_takes_is_part_of_a_first_call_and_told(outco
     rows = frame[frame["stage"] == "first_call"]
     share = (rows["collected_s"] / rows["value"]).median()
     said = collected_text(frame)
-    assert f"garbage collector took {share:.0%} (median" in said
+    assert f"garbage collector took {share_text(share, 1)} (median" in said
     assert said.endswith("first.Littering).")
 
 

@@ -65,7 +65,7 @@ def test_a_run_is_measured_stored_and_resumed(tmp_path):
     assert done.exit_code == 0, done.output
     assert " rows of the same code are called different, " in done.output
     assert "1 pair of the same code" in done.output
-    assert "+900%" in done.output
+    assert "+900 %" in done.output
     (file,) = (tmp_path / "box" / "aa").glob("*.json5")
     rates = msgspec.json.decode(file.read_bytes(), type=ErrorRates)
     assert (rates.machine, rates.effort, rates.pairs) == ("box", "1x1", 1)

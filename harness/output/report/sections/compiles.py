@@ -16,7 +16,7 @@ from harness.output.report.charts import BLUE, GREEN, GREY, OLIVE, ORANGE, PINK,
 from harness.output.report.content import Column, ColumnKind, Content, Figure, Section, Table, plain
 from harness.program.compiler import tree
 from harness.program.compiler.inside import Inside, PassBranch
-from harness.records.units import seconds_text
+from harness.records.units import seconds_text, share_text
 
 if TYPE_CHECKING:
     from harness.output.report.measured import Measured
@@ -97,7 +97,9 @@ def _figure(data: pd.DataFrame) -> Figure:
         .properties(height=alt.Step(22))
     )
     sums = data.groupby("where")["wall_s"].sum().sort_values(ascending=False)
-    shares = ", ".join(f"{name} {value / sums.sum():.0%}" for name, value in sums[:4].items())
+    shares = ", ".join(
+        f"{name} {share_text(value, sums.sum())}" for name, value in sums[:4].items()
+    )
     names = (data["workload"] + " " + data["case"]).str.strip()
     longest = data["wall_s"].groupby(names).sum().nlargest(1)
     return Figure(
