@@ -71,6 +71,8 @@ class Builds(Replacements):
         self._pending: dict[int, JaxVisit] = {}
         self._uncalled: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         """What was compiled ahead of time and not called so far, with the number of its build."""
+        self._loops: dict[int, JaxVisit] = {}
+        """Thread to what holds promotions of loops outside jit, which JAX traces before it runs."""
 
     def current(self) -> JaxVisit | None:
         """Return the innermost visit that is going on in this thread."""
@@ -192,6 +194,7 @@ class Builds(Replacements):
         super().uninstall()
         requests.drop(self)
         self._pending.clear()
+        self._loops.clear()
         jax_names.show(__file__)
 
     def _make(self, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,6 +235,10 @@ class Builds(Replacements):
         kind, frame = _entry(caller)
         visit = self._enter(kind, frame)
         visit.function, visit.info, visit.args, visit.kwargs = fun, info, args, kwargs
+        if visit.outer is None and getattr(fun, "_apply_primitive", False):
+            loops = self._loops.pop(visit.thread, None)
+            visit.promotions = loops.promotions if loops else ()
+            visit.unjitted = jax_names.jit_disabled(caller)
         visit.stage = "trace"
         visit.stage_begin_ns = clock()
         return visit
@@ -345,8 +352,10 @@ class Builds(Replacements):
     def _promote(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def promote(value: Any, before: Any, after: Any) -> Any:
             result = real(value, before, after)
-            if result[1] and not self.off() and (visit := self.current()) is not None:
-                loop = call_sites.loop_of(sys._getframe(1))
+            if result[1] and not self.off():
+                thread, loop = get_ident(), call_sites.loop_of(sys._getframe(1))
+                outside = JaxVisit("call", 0, thread)
+                visit = self.current() or self._loops.setdefault(thread, outside)
                 self.guarded(_promoted, visit, loop, before, after)
             return result
 
@@ -354,7 +363,7 @@ class Builds(Replacements):
 
     def _check_carry(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def check_carry(*given: Any) -> Any:
-            visit = self.current()
+            visit = self.current() or self._loops.get(get_ident())
             if visit is not None and visit.promotions:
                 self.guarded(_traced_again, visit, sys._getframe(1))
             return real(*given)

@@ -27,6 +27,13 @@ _LIBRARIES = tuple(
 )
 _SITES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 _PACKAGE = re.compile(r"[/\\](site|dist)-packages[/\\](?!numpy[/\\])")
+_GENERATED = re.compile(
+    r"<(frozen |@beartype\(|c?attrs generated |decorator-gen|lambdifygenerated)"
+)
+"""Begins the files of code that Python, beartype, attrs, cattrs, `decorator` and SymPy write."""
+
+_DATACLASS_METHODS = "__create_fn__.<locals>."
+_IMPORT = "<frozen importlib"
 
 
 @functools.cache
@@ -35,7 +42,7 @@ def origin_of(file: str) -> Origin | None:
 
     JAX is where this process imported it from, which may be a checkout or behind a link.
     """
-    if file.startswith("<frozen ") or file.startswith(_HERE):
+    if _GENERATED.match(file) or file.startswith(_HERE):
         return None
     if file.startswith(_of_jax()):
         return "jax"
@@ -45,6 +52,13 @@ def origin_of(file: str) -> Origin | None:
     inside = ((folder, file[len(folder) :]) for folder in folders if file.startswith(folder))
     installed = any(rest.split(os.sep)[0] in _installed(folder) for folder, rest in inside)
     return "library" if installed else "program"
+
+
+def owner_of(code: CodeType) -> Origin | None:
+    """Tell whose a function is; None also for methods that dataclasses write."""
+    if code.co_qualname.startswith(_DATACLASS_METHODS):
+        return None
+    return origin_of(code.co_filename)
 
 
 @functools.cache
@@ -98,7 +112,7 @@ def places(frame: FrameType | None) -> Places:
     codes: list[CodeType] = []
     while frame is not None and len(codes) < DEEPEST:
         code = frame.f_code
-        if origin_of(code.co_filename) in ("program", "library"):
+        if owner_of(code) in ("program", "library"):
             codes.append(code)
             key += (id(code), frame.f_lasti)
         frame = frame.f_back
@@ -113,21 +127,37 @@ def kernel_of(frame: FrameType | None, stage: str) -> CodeType | None:
     outermost = None
     while frame is not None:
         code, file = frame.f_code, frame.f_code.co_filename
-        whose = origin_of(file)
+        whose = owner_of(code)
         if whose is None and code.co_name == stage:
             return outermost
         if whose == "jax":
             own = not any(folder in file for folder in KERNELS)
-        else:  # Python's own modules, NumPy and methods of dataclasses work for whoever calls them
-            own = file == "<string>" or (whose != "program" and not _PACKAGE.search(file))
+        else:  # Python's own modules and NumPy work for whoever calls them
+            own = whose != "program" and not _PACKAGE.search(file)
+        if file.startswith(_IMPORT):  # a module that is imported only now
+            outermost = None
         outermost = outermost if own else code
         frame = frame.f_back
     return None
 
 
+def comparison_of(frame: FrameType | None, stage: str) -> CodeType | None:
+    """Return the `__eq__` of a static value that JAX has called in the stage of ours.
+
+    jax 0.10 compares each new static value with all earlier ones of the function.
+    """
+    while frame is not None and frame.f_code.co_name != stage:
+        code, frame = frame.f_code, frame.f_back
+        caller = frame.f_code if frame is not None else code
+        compares = code.co_name == caller.co_name == "__eq__"
+        if compares and owner_of(code) != "jax" == owner_of(caller):
+            return code
+    return None
+
+
 def outside_jax(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the program or a library."""
-    while frame is not None and origin_of(frame.f_code.co_filename) not in ("program", "library"):
+    while frame is not None and owner_of(frame.f_code) not in ("program", "library"):
         frame = frame.f_back
     return frame
 
@@ -281,6 +311,8 @@ def _given(function: Any) -> Iterator[Around]:
         for one in value if isinstance(value, tuple) else (value,):
             debug = getattr(one, "debug_info", None) or getattr(one, "_debug_info", None)
             name, file, line = source_of(debug)
+            if code := code_of(getattr(one, "callback_func", None)):
+                name, file, line = code.co_qualname, code.co_filename, code.co_firstlineno
             if name and origin_of(file) != "jax":
                 yield Around(name, file, line)
 

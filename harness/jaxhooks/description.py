@@ -292,6 +292,8 @@ class Describer:
 
     def _context(self, visit: JaxVisit) -> dict[str, str]:
         context = self._settings.now()
+        if visit.unjitted:
+            context = {**context, "jax_disable_jit": "True"}
         params = visit.how or (visit.params.params if visit.params is not None else {})
         mesh = params.get("ctx_mesh")
         if mesh is None or mesh.empty:

@@ -172,6 +172,9 @@ class Static:
     equality: str = ""
     """Where the `__eq__` of its type is written, `FILE:LINE`; empty for Python's and generated
     ones."""
+    number: int = 1
+    """Which class of that name its type is: a function that makes one makes another at each call.
+    """
 
 
 class FixedField(NamedTuple):
@@ -368,7 +371,10 @@ class Inner(NamedTuple):
 
 
 class LoweringCall(NamedTuple):
-    """Code that JAX's lowering called and waited for: it compiles a kernel, say."""
+    """Code that JAX called and waited for.
+
+    In lowering it compiles a kernel, say; in tracing it is the `__eq__` of a static value.
+    """
 
     file: str
     line: int
@@ -441,7 +447,7 @@ class Build(Line):
     """The number of the program that JAX made of the function's trace (by differentiation, or
     batching) and ran in its place; 0 where it ran the trace itself."""
     kernels: tuple[LoweringCall, ...] = ()
-    """What is not JAX's own in its lowering, as far as it was sampled."""
+    """What is not JAX's own in its lowering, and comparisons, as far as they were sampled."""
     promoted: tuple[Promoted, ...] = ()
     """Loops in its trace whose bodies were traced twice."""
 

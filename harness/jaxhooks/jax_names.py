@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from harness.errors import HarnessError
 
 RELEASES = "0.10.2 to 0.12.0.1"
@@ -311,6 +313,17 @@ def tracing() -> bool:
 def setting(name: str) -> Any:
     """Return the value of one of JAX's settings as this thread sees it."""
     return getattr(module("config"), name).value
+
+
+def jit_disabled(frame: FrameType | None) -> bool:
+    """Return whether an operation runs by itself as jit is disabled.
+
+    JAX takes that back for the operation, and has what it was in a variable of `apply_primitive`.
+    """
+    while frame is not None and frame.f_code.co_name != "apply_primitive":
+        frame = frame.f_back
+    before = frame.f_locals.get("prev") if frame is not None else None
+    return before is True or bool(module("config").disable_jit.get_global())
 
 
 def persistent_cache(backend: Any) -> Any:

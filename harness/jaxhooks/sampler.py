@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Protocol
 
 from harness.jaxhooks import call_sites
-from harness.jaxhooks.call_sites import Places, origin_of
+from harness.jaxhooks.call_sites import Places, owner_of
 from harness.jaxhooks.events import Origin
 from harness.jaxhooks.visits import JaxVisit
 
@@ -32,7 +32,11 @@ SHARE = 0.005
 
 SLOWEST_NS = 1_000_000_000
 
-STAGE = "_stage"
+_WAITED_FOR = {
+    "lower": (call_sites.kernel_of, "_stage"),
+    "trace": (call_sites.comparison_of, "infer_params"),
+}
+"""What tells that a stage waits for code that is not JAX's, and the function of ours below it."""
 
 clock = time.perf_counter_ns
 
@@ -125,7 +129,8 @@ class Sampler:
             build = building.get(thread)
             if build is not None:
                 self._still_building(build, now)
-                if build.stage == "lower" and (code := call_sites.kernel_of(frame, STAGE)):
+                waited_for, ours = _WAITED_FOR.get(build.stage, (None, ""))
+                if waited_for and (code := waited_for(frame, ours)):
                     build.kernels = build.kernels or {}
                     took = now - max(before, build.stage_begin_ns)
                     build.kernels[code] = build.kernels.get(code, 0) + took
@@ -150,7 +155,7 @@ class Sampler:
 def innermost(frame: FrameType | None) -> Origin:
     """Return whose code a thread is in: of the innermost frame that is not the profile's own."""
     while frame is not None:
-        origin = origin_of(frame.f_code.co_filename)
+        origin = owner_of(frame.f_code)
         if origin is not None:
             return origin
         frame = frame.f_back

@@ -112,7 +112,7 @@ def _taken_apart(name: str, value: Any, objects: Numbers, level: int = 0) -> Ite
         yield static(name, value, objects)
         return
     label = structures.type_label(type(value))
-    yield Static(name, label, f"<{label}>", 0)
+    yield Static(name, label, f"<{label}>", 0, number=structures.number_of(type(value), label))
     for field in fields:
         path, one = f"{name}.{field}", getattr(value, field)
         if structures.is_shown(type(value), field):
@@ -142,7 +142,9 @@ def static(name: str, value: Any, objects: Numbers, shown: bool = True) -> Stati
             number, equality = objects.of_equal(value), structures.equality_of(kind)
         except Exception:  # no hash, or the user's own __eq__ raised: JAX refuses it, too
             number = objects.of(value)
-    return Static(name, structures.type_label(kind), text, number, equality=equality)
+    label = structures.type_label(kind)
+    which = 1 if plain else structures.number_of(kind, label)
+    return Static(name, label, text, number, equality=equality, number=which)
 
 
 # --- equinox.filter_jit ---------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def type_label(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _number(kind: type, label: str) -> int:
+def number_of(kind: type, label: str) -> int:
     """Return which type of its name it is: a function, or a cell of a notebook, makes several."""
     namesakes = _kinds.setdefault(label, [])
     number = next((n for n, one in enumerate(namesakes, 1) if one() is kind), 0)
@@ -85,7 +85,7 @@ def _number(kind: type, label: str) -> int:
 
 def has_fields(kind: Any) -> bool:
     """Return whether a type is shown by its fields: its `repr` is the user's, or calls theirs."""
-    if kind is functools.partial or hasattr(kind, "__dataclass_fields__") or _is_named_tuple(kind):
+    if kind is functools.partial or _described_fields(kind) or _is_named_tuple(kind):
         return True
     code = getattr(kind.__repr__, "__code__", None)
     return code is not None and origin_of(code.co_filename) == "program"
@@ -93,7 +93,7 @@ def has_fields(kind: Any) -> bool:
 
 def is_shown(kind: Any, field: str) -> bool:
     """Return whether a class lets its field be shown: `dataclasses.field(repr=False)` does not."""
-    description = _dataclass_fields(kind).get(field)
+    description = _described_fields(kind).get(field)
     return description is None or description.repr
 
 
@@ -114,7 +114,7 @@ class _Text:
         if kind is dict:
             return Tree("dict", children, self._keys(fixed))
         label = type_label(kind)
-        number = _number(kind, label)
+        number = number_of(kind, label)
         if fixed is None and _is_named_tuple(kind):
             return Tree(label, children, kind._fields, number=number)
         if kind is collections.OrderedDict:
@@ -248,15 +248,21 @@ def _is_named_tuple(kind: Any) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
-def _dataclass_fields(kind: Any) -> dict[str, Any]:
-    return getattr(kind, "__dataclass_fields__", {})
+def _described_fields(kind: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass, or of a class of attrs."""
+    attributes = {one.name: one for one in getattr(kind, "__attrs_attrs__", ())}
+    return getattr(kind, "__dataclass_fields__", attributes)
+
+
+def _is_compared(field: Any) -> bool:
+    return bool(getattr(field, "compare", None) or getattr(field, "eq", None))
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
     kind: Any = type(value)
-    own = _dataclass_fields(kind)
+    own = _described_fields(kind)
     if own:
-        names: Iterable[str] = [name for name, one in own.items() if one.repr or one.compare]
+        names: Iterable[str] = [name for name, one in own.items() if one.repr or _is_compared(one)]
     elif _is_named_tuple(kind):
         names = kind._fields
     else:
@@ -277,10 +283,10 @@ def compared_fields(value: Any) -> tuple[str, ...]:
     kind: Any = type(value)
     if isinstance(value, tuple):
         return tuple(getattr(kind, "_fields", ())) if kind.__eq__ is tuple.__eq__ else ()
-    fields = getattr(kind, "__dataclass_fields__", None)
+    fields = _described_fields(kind)
     if not fields or kind.__eq__ is object.__eq__ or equality_of(kind):
         return ()
-    return tuple(field.name for field in fields.values() if field.compare)
+    return tuple(field.name for field in fields.values() if _is_compared(field))
 
 
 def equality_of(kind: Any) -> str:
@@ -295,7 +301,7 @@ def equality_of(kind: Any) -> str:
 
 
 def _attributes(kind: Any) -> set[Any]:
-    return {*_dataclass_fields(kind), *getattr(kind, "__slots__", ())}
+    return {*_described_fields(kind), *getattr(kind, "__slots__", ())}
 
 
 @functools.lru_cache(maxsize=1_000)
@@ -314,7 +320,7 @@ def _names(kind: Any, children: int, fixed: int) -> tuple[tuple[str, ...], tuple
     sizes = [one for one in pairs if (len(one[0]), len(one[1])) == (children, fixed)]
     if len(sizes) == 1 and children != fixed:
         return sizes[0]
-    own = _dataclass_fields(kind).values()
+    own = _described_fields(kind).values()
     static = [
         one.name
         for one in own

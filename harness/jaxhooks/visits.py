@@ -72,8 +72,10 @@ class JaxVisit:
     requests: tuple[Request, ...] = ()
     inner: tuple[tuple[Any, int, int, int], ...] = ()
     kernels: dict[CodeType, int] | None = None
-    """Nanoseconds of what the lowering called that is not JAX's own."""
+    """Nanoseconds of what JAX called and waited for that is not its own."""
     promotions: tuple[Promotion, ...] = ()
+    unjitted: bool = False
+    """Whether it is an operation that runs by itself as jit is disabled."""
     held: tuple[JaxVisit, ...] = ()
     executable: Any = None
     described: Any = None

@@ -76,6 +76,11 @@ _NOTHING: Mapping[Nothing, str] = {
     "not used": "no function was traced, lowered or compiled",
 }
 
+_CLEARED = (
+    "Processes with an environment of their own are not followed; for pyperf's workers: "
+    "--inherit-environ=PYTHONPATH,HARNESS_PROFILE."
+)
+
 _DAMAGE: Mapping[DefectKind, str] = {
     "open": "The profile is still open: this is what was built until now.",
     "late": (
@@ -240,6 +245,8 @@ def _head(profile: Recorded, total: Total) -> Iterator[tuple[int, str]]:
         yield 0, f"{wall}, and nobody knows what JAX built: recording it failed."
     else:
         yield 0, f"{wall}, and JAX built nothing: {_NOTHING[why_nothing(profile)]}."
+        if any(process.started.how != "context" for process in profile.processes):
+            yield 0, _CLEARED
     rest = [text for part in _PARTS if (text := _part(part, total))]
     if rest:
         yield 5, f"The rest: {', '.join(rest)}."

@@ -189,6 +189,9 @@ CLAUSES: Mapping[tuple[str, str], Clause] = {
         "`{argument}` is static and was {before}, now {after}: JAX builds for every value"
     ),
     ("static value", "array"): _static_or_array,
+    ("static value", "class recreated"): (
+        "`{argument}` is static, and of another class of the name {after} than before"
+    ),
     ("static value", "recreated"): _recreated_static,
     ("static value", "unequal"): _unequal_static,
     ("committed", ""): _commitment,
@@ -290,7 +293,7 @@ def names_text(names: Several) -> str:
 
 def several_text(cause: Cause, built: Built, builds: int, values: int) -> str:
     """Return why a function was built so many times for one kind of cause, after a colon."""
-    text = SEVERAL.get(cause.kind, "")
+    text = SEVERAL.get(cause.kind, "") if cause.form != "class recreated" else ""
     if not text or builds < 2 or cause.recreated or (values < 2 and "{n}" in text):
         return clause(cause, built)
     what = f"`{cause.argument}`" if cause.argument else "its arguments"

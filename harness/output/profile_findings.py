@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.jaxhooks.events import Function
 from harness.output.profile_causes import several_text
 from harness.output.profile_remedies import remedy_text
-from harness.profiles.findings import Finding, Kind, findings
+from harness.profiles.finding import Finding, Kind
+from harness.profiles.findings import findings
 from harness.profiles.names import Names, line_text
 from harness.records.units import counted, seconds_text, some, times_text
 
@@ -106,26 +107,25 @@ class _Words:
             arguments = some([f"`{argument}`" for argument, _ in finding.others], 2)
             count = sum(count for _, count in finding.others)
             text += f"; and {times_text(count)} for {arguments}"
+        if finding.kernel is not None:
+            text += (
+                f"; {seconds_text(finding.kernel.ns / 1e9)} of it is its __eq__: jax 0.10 compares "
+                "each new value with all earlier ones (0.11 does not)"
+            )
         return text
 
     def _first(self, finding: Finding) -> str:
         how = "First build" if finding.count == 1 else f"{finding.count:,} first builds"
         if finding.cause is not None and finding.cause.kind == "ahead of time":
             how = counted(finding.count, "build") + " ahead of time"
+        processes = len({built.process.name for built in finding.builds})
         name = self._names.of(finding.function)
+        name += f" in {processes} processes" * (processes > 1)
         text = f"{how} of {name}: {seconds_text(finding.stage_s)} of it is {finding.stage}"
         if finding.kernel is not None:
             one, seconds = finding.kernel, seconds_text(finding.kernel.ns / 1e9)
             text += f", {seconds} of that `{one.function}` ({line_text(one.file, one.line)})"
-        if finding.promoted is not None:
-            loop, seconds = finding.promoted, seconds_text(finding.promoted.ns / 1e9)
-            values = f" ({counted(loop.values, 'value')})" if loop.values > 1 else ""
-            place = line_text(loop.file, loop.line, finding.builds[0].process.started.cwd)
-            text += (
-                f"; {seconds} is a second trace of the body of the {loop.loop} at {place}: its "
-                f"carry begins as weakly typed {loop.before} and comes back as {loop.after}{values}"
-            )
-        return text
+        return text + _promoted(finding, "is")
 
     def _firsts(self, finding: Finding) -> str:
         names = list(dict.fromkeys(map(self._names.of, finding.functions)))
@@ -140,7 +140,11 @@ class _Words:
         return f"JAX's `{name}` was {finding.reached} outside jit{_by(finding)}{times}"
 
     def _small(self, finding: Finding) -> str:
-        when = {"traced": " while others are traced", "imported": " while it is imported"}
+        when = {
+            "traced": " while others are traced",
+            "imported": " while it is imported",
+            "disabled": " while jit is disabled",
+        }
         by = _by(finding) + when.get(finding.when, "")
         what = f"{counted(finding.count, 'small program')} outside jit{by}"
         if not finding.count:
@@ -157,7 +161,20 @@ class _Words:
         if finding.reached == "compiled" and finding.loaded:
             done, times = _times(finding), ""
         text = f"JAX's `{finding.function.name}`{of} was {done} outside jit{_by(finding)}{times}"
-        return text + ": each time with a new function object" * finding.recreated
+        text += ": each time with a new function object" * finding.recreated
+        return text + _promoted(finding, "more was")
+
+
+def _promoted(finding: Finding, verb: str) -> str:
+    if finding.promoted is None:
+        return ""
+    loop, seconds = finding.promoted, seconds_text(finding.promoted.ns / 1e9)
+    values = f" ({counted(loop.values, 'value')})" if loop.values > 1 else ""
+    place = line_text(loop.file, loop.line, finding.builds[0].process.started.cwd)
+    return (
+        f"; {seconds} {verb} a second trace of the body of the {loop.loop} at {place}: its carry "
+        f"begins as weakly typed {loop.before} and comes back as {loop.after}{values}"
+    )
 
 
 def _by(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from harness.records.units import counted, seconds_text
 
 if TYPE_CHECKING:
     from harness.patches.proof import NotPatched, Patches, Proven
-    from harness.profiles.findings import Finding
+    from harness.profiles.finding import Finding
 
 REASONS = {
     "alone-only": "it works alone, but not together with the slower ones ({detail})",

@@ -94,6 +94,10 @@ TEXTS: Mapping[str, str] = {
         "Pass the same object as `{argument}`, or let __eq__ and __hash__ of its type leave out "
         "what the function does not read."
     ),
+    "one type": (
+        "Pass `{argument}` always as one type: JAX builds equal values of each type anew, "
+        "1 and np.int64(1), jnp.float32 and 'float32'."
+    ),
     "array or never": "Pass `{argument}` always as an array, or never.",
     "same structure": (
         "Give `{argument}` the same structure in every call: keys, types of containers, None, "
@@ -158,6 +162,10 @@ TEXTS: Mapping[str, str] = {
         "Build fewer different programs: the other causes show which come in large numbers."
     ),
     "fix error": "Fix what raises; JAX does not remember failures.",
+    "jit on": (
+        "jax.disable_jit() or JAX_DISABLE_JIT is on there: jitted functions run operation by "
+        "operation. Leave it on only to debug."
+    ),
     "jit functions": "{functions}.",
     "numpy or one jit": "Make arrays with NumPy, or put the operations into one jitted function.",
     "inside jit": "Do it inside the jitted function, or build small arrays with numpy.",
@@ -246,6 +254,8 @@ def remedy_text(remedy: Remedy | None, program: str = "PROGRAM") -> str:
             f"It is {remedy.library} that runs it: JAX's persistent cache keeps it for the next "
             f"run {_STORE}."
         )
+    if remedy.kind == "one kind of key" and remedy.value == "impl":
+        text = "Make all keys with one implementation: impl=, or jax_default_prng_impl."
     if remedy.kind == "pad" and remedy.value == "[None]":
         text = (
             f"Give `{remedy.argument}` one number of dimensions ({remedy.value} adds one), if one "

@@ -13,7 +13,8 @@ from harness.jaxhooks.events import Frame
 from harness.patches import arguments, copies, hoist
 from harness.patches.copies import CopiedProgram, Observed
 from harness.patches.source import Edit, ProgramFile, Refused
-from harness.profiles.findings import Finding, findings
+from harness.profiles.finding import Finding
+from harness.profiles.findings import findings
 from harness.profiles.model import Built, seconds_of
 from harness.profiles.recorded import Recorded
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import sys
 import time
 
 import jax
@@ -60,7 +61,10 @@ def test_what_was_compiled_ahead_of_time_and_never_called_is_named():
     assert (one.remedy.kind, one.remedy.argument) == ("compile what is called", "unused")
 
 
-def test_programs_that_one_thread_compiles_one_after_another_are_named_with_what_threads_save():
+def test_programs_that_one_thread_compiles_one_after_another_are_named_with_what_threads_save(
+    monkeypatch,
+):
+    monkeypatch.setattr("harness.profiles.findings.LEAST_S", 0.0)
     steps = [chain(20 + n, f"step{n}") for n in range(4)]
     x = jnp.ones(3)
     one = found(lambda: [step.lower(shape(3)).compile()(x) for step in steps])["ahead"]
@@ -104,12 +108,69 @@ def test_a_lowering_that_compiles_is_named_with_the_function_that_does():
     assert first.remedy.kind == "kernels in lower"
 
 
-def test_what_is_written_by_dataclasses_is_no_kernel_of_the_lowering():
-    names = {"sleep": time.sleep, "seconds": LEAST_OF_LOWER}
-    exec("def rule(context, operand): sleep(seconds); return [operand]", names)  # JAX's own are so
-    function, x = lowered_by(names["rule"]), jnp.ones(3)
+WAIT = f"import time; time.sleep({LEAST_OF_LOWER})"
+
+
+@pytest.mark.parametrize(
+    ("body", "file", "qualname"),
+    [
+        (WAIT, "<string>", "__create_fn__.<locals>.__init__"),  # as dataclasses name it
+        (WAIT, "<@beartype(rule) at 0x1>", "rule"),
+        ("import imported_while_lowered", "<attrs generated methods rule>", "rule"),
+    ],
+)
+def test_what_is_generated_or_imported_is_no_kernel_of_the_lowering(
+    body, file, qualname, tmp_path, monkeypatch
+):
+    (tmp_path / "imported_while_lowered.py").write_text(WAIT)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_while_lowered", raising=False)
+    names = {}
+    exec(compile(f"def rule(context, operand): {body}; return [operand]", file, "exec"), names)
+    rule = names["rule"]
+    rule.__code__ = rule.__code__.replace(co_qualname=qualname)
+    function, x = lowered_by(rule), jnp.ones(3)
     first = found(lambda: function(x))["first"]
     assert (first.stage, first.kernel) == ("lower", None)
+
+
+def test_what_a_generated_method_calls_was_asked_for_by_who_calls_that():
+    @dataclasses.dataclass
+    class Grid:
+        points: jax.Array = dataclasses.field(
+            default_factory=functools.partial(jnp.sinc, np.ones(11, np.float32))
+        )
+
+    (first, *_) = profiled(lambda: Grid()).builds
+    assert (first.call_site.file, first.call_site.function.rpartition(".")[2]) == (
+        __file__,
+        "<lambda>",
+    )
+
+
+class Slow:
+    """A static value that takes 20 ms to compare."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        time.sleep(0.02)
+        return self.n == other.n
+
+    def __hash__(self):
+        return hash(self.n)
+
+
+def test_a_comparison_of_static_values_has_its_seconds_where_jax_compares_each_with_all():
+    jitted, x = jax.jit(lambda x, slow: x * slow.n, static_argnums=1), np.ones(3, np.float32)
+    again = found(lambda: [jitted(x, Slow(n)) for n in range(5)])["again"]
+    assert again.cause.form == "unequal"
+    if jax.__version_info__ >= (0, 11):
+        assert again.kernel is None
+    else:
+        assert again.kernel.function == Slow.__eq__.__qualname__
+        assert again.kernel.ns > 0
 
 
 def scan(begin, xs):

@@ -563,6 +563,12 @@ def test_threads_are_counted_and_added_up(recorded):
     assert "Threads added up: 200 ms building again, 100 ms JAX's functions outside jit" in text
 
 
+def test_first_builds_of_one_function_have_their_processes(tmp_path):
+    logs = ([started(pid=pid), *compiled(1), ended(9_000)] for pid in (7, 8, 9))
+    (first,) = finding_texts(caused(profile_of(tmp_path, *logs), "first"))
+    assert first.text.startswith("3 first builds of `loss` in 3 processes: ")
+
+
 def test_what_was_loaded_is_not_reported_as_compiled(recorded):
     """As of a loop of a library's outside jit, whose programs the persistent cache has."""
     body = (events.Around("body", TRAIN, 7),)
@@ -573,8 +579,8 @@ def test_what_was_loaded_is_not_reported_as_compiled(recorded):
     (loop,) = finding_texts(
         recorded(scan, *(replace(b, object=b.id) for b in builds), kind="shape")
     )
-    assert loop.text.startswith(
-        "JAX's `scan` of `body` (train.py:7) was compiled once and loaded 7 times outside jit: "
+    assert loop.text == (
+        "JAX's `scan` of `body` (train.py:7) was compiled once and loaded 7 times outside jit"
     )
     again = [replace(one, requests=(hit,)) for one in compiled(3)]
     texts = finding_texts(recorded(*compiled(2), *(replace(one, id=one.id + 2) for one in again)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +11,8 @@ import pytest
 
 import harness
 from harness.profiles.causes.cause import Remedy
-from harness.profiles.findings import Finding, findings
+from harness.profiles.finding import Finding
+from harness.profiles.findings import findings
 
 SIZES = range(3, 11)
 
@@ -42,6 +45,15 @@ def masked():
         x[x > size]
 
 
+def add(carry, x):
+    return carry + x, carry
+
+
+def scan_of_one_body():
+    for size in SIZES:
+        jax.lax.scan(add, np.float32(0), np.ones(size, np.float32))
+
+
 def weights_of_a_network():
     shapes = [(3, 4), (4,), (4, 5), (5,), (5, 6), (6,), (2, 2, 3), (3,)]
     jax.tree.map(lambda shape: jnp.zeros(shape), shapes, is_leaf=lambda one: isinstance(one, tuple))
@@ -60,6 +72,7 @@ def dearest(program) -> Finding:
     [
         (one_line, Remedy("few sizes")),
         (distinct_values, Remedy("size", value="jnp.unique")),
+        (scan_of_one_body, Remedy("few sizes")),
         *(
             pytest.param(program, remedy, marks=pytest.mark.nightly)
             for program, remedy in (
@@ -72,7 +85,47 @@ def dearest(program) -> Finding:
 )
 def test_a_loop_over_sizes_is_not_to_be_jitted(program, remedy):
     found = dearest(program)
-    assert (found.remedy, found.sizes) == (remedy, 7)
+    assert (found.remedy, found.sizes, found.recreated) == (remedy, 7, False)
+
+
+def test_a_loop_of_bodies_that_are_recreated_is_named_so_with_a_second_trace_of_one():
+    def several():
+        for begin in (np.float32(0), np.float32(0), 0):
+            jax.lax.scan(lambda c, x: (c + x, time.sleep(0.06)), begin, X)
+
+    found = dearest(several)
+    assert (found.count, found.recreated, found.remedy) == (3, True, Remedy("jit around loop"))
+    loop = found.promoted
+    assert (loop.loop, loop.file, loop.before, loop.after) == (
+        "scan",
+        __file__,
+        "int32",
+        "float32",
+    )
+
+
+def test_callbacks_outside_jit_of_recreated_functions_are_named_with_the_function():
+    def several():
+        for _ in range(3):
+            jax.pure_callback(lambda x: np.sin(x), jax.ShapeDtypeStruct((4,), np.float32), X)
+
+    found = dearest(several)
+    (given,) = found.function.around
+    assert (found.count, found.recreated, found.remedy) == (3, True, Remedy("jit around loop"))
+    assert (given.name.rpartition(".")[2], given.file) == ("<lambda>", __file__)
+
+
+def test_operations_that_run_by_themselves_as_jit_is_disabled_are_not_to_be_jitted():
+    @jax.jit
+    def step(x):
+        return jnp.sin(x).sum() + jnp.tanh(x).sum()
+
+    def run():
+        with jax.disable_jit():
+            step(jnp.asarray(X))
+
+    found = dearest(run)
+    assert (found.when, found.remedy) == ("disabled", Remedy("jit on"))
 
 
 @pytest.mark.nightly

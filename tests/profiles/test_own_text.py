@@ -29,8 +29,9 @@ ALLOWED = {
         "profiles/enclosing.py: _imports_jax",
         "profiles/enclosing.py: _may_be_jitted",
         "profiles/enclosing.py: _needs_values",
-        "profiles/findings.py: _of_results",
-        "profiles/findings.py: _shard_maps",
+        "profiles/outside_jit.py: _of_results",
+        "profiles/outside_jit.py: _shard_maps",
+        "profiles/findings.py: _compares",
         "profiles/inside.py: RecordedCompile._beside",
         "profiles/inside.py: recorded",
         "profiles/causes/decide.py: _remedy",  # a path in arguments, `x.a`
@@ -52,6 +53,7 @@ ALLOWED = {
         "jaxhooks/call_sites.py: loop_of",
         "jaxhooks/call_sites.py: _installed",
         "jaxhooks/call_sites.py: origin_of",
+        "jaxhooks/call_sites.py: owner_of",
         "jaxhooks/compile_traces.py: CompileTraces._read",  # `module:function`
         "jaxhooks/jax_names.py: compile_module",  # XLA's
         "jaxhooks/jax_names.py: points",
@@ -76,6 +78,7 @@ ALLOWED = {
         "profiles/causes/arrays.py: _wider",
         "profiles/causes/arrays.py: dtype_remedy",
         "profiles/causes/again.py: is_iteration",
+        "profiles/causes/values.py: _plain",
         "profiles/causes/values.py: _where",
         "profiles/causes/values.py: array_type",
         "profiles/causes/values.py: moved",

@@ -9,7 +9,7 @@ import pytest
 
 from harness.jaxhooks.events import Around, Function
 from harness.profiles.causes.cause import Cause
-from harness.profiles.findings import Finding
+from harness.profiles.finding import Finding
 from tools.profile_corpus.__main__ import Program, judged, programs, verdict
 
 TWICE = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import enum
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -159,6 +160,21 @@ calls(
 configured("static_object_without_equality", lambda: (Options(), Options()), "static value options")
 configured("static_objects_compared", lambda: map(Named, "ab"), "static value options")
 configured("static_nan", lambda: (float("nan"), float("nan")), "static value options")
+configured(
+    "static_dtypes",
+    lambda: (jnp.float32, np.float32, np.dtype("float32"), "float32"),
+    *["static value options"] * 3,
+)
+configured(
+    "static_class_recreated",
+    lambda: (enum.Enum("Mode", "FAST", module=__name__).FAST for _ in range(2)),
+    "static value options",
+)
+configured(
+    "static_frozen_class_recreated",
+    lambda: (frozen("Mode", [("n", int)])(1) for _ in range(2)),
+    "static value options",
+)
 configured("static_string", lambda: ("train", "eval", "train"), "static value options")
 configured("static_tuple", lambda: ((3, 4), (2, 6), (3, 4)), "static value options")
 configured("static_objects_that_are_equal", lambda: (Model(), Model()))
@@ -174,6 +190,13 @@ configured(
 @calls(lambda: [(ONES, None), (ONES, ONES)], "pytree mask")
 def none_for_an_array(x, mask):
     return x if mask is None else x * mask
+
+
+calls(
+    lambda: [(jax.random.key(0, impl=impl),) for impl in ("threefry2x32", "rbg")],
+    "dtype key",
+    name="keys_of_two_implementations",
+)(lambda key: jax.random.normal(key, (3,)))
 
 
 @calls(lambda: [(jax.random.PRNGKey(0),), (jax.random.key(0),)], "dtype key")

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import harness
-from harness.profiles.findings import Finding, findings
+from harness.profiles.finding import Finding
+from harness.profiles.findings import findings
 from harness.profiles.names import around_text, package_of
 from tests.repositories import git
 

@@ -56,7 +56,8 @@ def dtype_remedy(pair: Pair, what: Cause, leaves: Leaves) -> Remedy:
     """Return how to have one dtype, which for a key or reference is another way."""
     types = "".join(leaf.aval for leaf in leaves)
     if "key<" in types:
-        return Remedy("one kind of key", what.argument)
+        typed = all("key<" in leaf.aval for leaf in leaves)
+        return Remedy("one kind of key", what.argument, "impl" * typed)
     if "Ref{" in types:
         return Remedy("references of one dtype", what.argument)
     return Remedy("one dtype", what.argument, _wider(what.before, what.after))

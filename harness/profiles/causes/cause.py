@@ -75,6 +75,7 @@ REMEDIES = {
     "equality": RemedyKind("JH029"),
     "array or never": RemedyKind("JH030"),
     "own equality": RemedyKind("JH031"),
+    "one type": RemedyKind("JH032"),
     # The structure of arguments.
     "same structure": RemedyKind("JH040"),
     "by keyword": RemedyKind("JH041"),
@@ -102,6 +103,7 @@ REMEDIES = {
     "call before threads": RemedyKind("JH072"),
     "fewer programs": RemedyKind("JH073"),
     "fix error": RemedyKind("JH074"),
+    "jit on": RemedyKind("JH075"),
     # Programs outside jit.
     "jit functions": RemedyKind("JH080"),
     "numpy or one jit": RemedyKind("JH081"),

@@ -9,6 +9,7 @@ from harness.jaxhooks.events import Static
 from harness.profiles.causes.again import library_remedy
 from harness.profiles.causes.cause import Cause, Change, Difference, Pair, Remedy, WithoutEdit
 from harness.profiles.causes.values import (
+    are_equal,
     defined_at,
     is_array,
     is_number,
@@ -36,9 +37,10 @@ def function_objects(pair: Pair, item: None) -> Iterable[Cause]:
 
 
 def traced_for(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause] | None:
-    """Look at what JAX traced of a function: a parameter of its own operations."""
+    """Look at what JAX traced of a function, or calls back: a parameter of its own operations."""
     before, after = statics
-    if not pair.new.eager or not ("Jaxpr" in after.type or "{ lambda" in after.value):
+    traced = "Jaxpr" in after.type or "{ lambda" in after.value or after.name == "callback"
+    if not pair.new.eager or not traced:
         return None
     objects = str(before.object), str(after.object)
     return [Change(after.name, *objects, ways=("object", "object"))]
@@ -125,7 +127,8 @@ def ahead_of_time_remedy(pair: Pair, what: Cause, item: _Option) -> Remedy:
 def static_values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause]:
     """Look at a static argument.
 
-    The form is `recreated` for another object of one function or type, and `another` for a function
+    The form is `class recreated` for an object of another class of the same name, `recreated` for
+    another object of one function or type, and `another` for a function
     that is defined elsewhere, or an object of another type; `unequal` for an object that equals no
     earlier one by an `__eq__` that was written for its type.
     """
@@ -134,6 +137,9 @@ def static_values(pair: Pair, statics: tuple[Static, Static]) -> Iterable[Cause]
     if pair.new.eager:
         return [what]
     what = what._replace(type=after.type)
+    if before.type == after.type and before.number != after.number:
+        name = after.type.rpartition(".")[2]
+        return [Change(after.name, name, name, "class recreated")]
     old, new = defined_at(before.value), defined_at(after.value)
     if after.object and not is_number(after.value) and (before.type, old) != (after.type, new):
         return [what._replace(form="another")]
@@ -163,6 +169,10 @@ def static_remedy(pair: Pair, what: Cause, statics: tuple[Static, Static]) -> Re
     if what.form == "array":
         return Remedy("array or never", name)
     old, new = statics
+    if what.form == "class recreated":
+        return Remedy("class once", name, what.after)
+    if old.type != new.type and are_equal(old.value, new.value):
+        return Remedy("one type", name)
     number = is_number(new.value)
     if what.type == "bool":  # two values are few, and a library's mode
         return Remedy("dynamic bool", name) if built.function.origin == "program" else None

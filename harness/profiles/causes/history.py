@@ -25,6 +25,7 @@ IGNORED = (
     "jax_platforms",
     "jax_compilation_cache_dir",
     "jax_enable_compilation_cache",
+    "jax_disable_jit",
     "XLA_FLAGS",
     "LIBTPU_INIT_ARGS",
 )
@@ -158,9 +159,8 @@ class Interning:
 
 def static_key(static: events.Static) -> tuple[Hashable, ...]:
     """Return what distinguishes a static argument: JAX's own equality, where it is known."""
-    if static.object:
-        return static.name, static.keyword, static.type, static.object
-    return static.name, static.keyword, static.type, static.value
+    value = static.object or static.value
+    return static.name, static.keyword, static.type, value, static.number
 
 
 def placement_key(leaf: events.Leaf) -> tuple[Hashable, ...]:

@@ -180,6 +180,28 @@ def is_number(value: str) -> bool:
     return re.match(r"(np\.\w+\()?-?(\d|nan\b|inf\b)", value) is not None
 
 
+_DTYPE = re.compile(
+    r"(?:<class '(?:\w+\.)*|dtype\('|')((?:bfloat|float|u?int|complex|bool)\w*)'\)?>?"
+)
+_NUMBER = re.compile(r"np\.\w+\((.*)\)")
+
+
+def are_equal(one: str, other: str) -> bool:
+    """Return whether values of two types are equal, by their `repr`: numbers, or one dtype."""
+    plain = [_plain(text) for text in (one, other)]
+    return None not in plain and plain[0] == plain[1]
+
+
+def _plain(text: str) -> complex | str | None:
+    if dtype := _DTYPE.fullmatch(text):
+        return dtype[1]
+    text = _NUMBER.sub(r"\1", text)
+    try:
+        return complex({"True": "1", "False": "0"}.get(text, text))
+    except ValueError:
+        return None
+
+
 def numbers_aside(value: str) -> str:
     """Return the `repr` of a value without the digits in it."""
     return re.sub(r"\d+", "", value)

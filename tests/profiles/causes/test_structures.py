@@ -131,6 +131,18 @@ def test_what_differs_has_a_cause_and_a_remedy(function, calls, kind, argument, 
     assert {one.remedy.kind for one in causes} == {advised}
 
 
+def test_fields_of_a_class_of_attrs_are_named_as_those_of_a_dataclass():
+    attrs = pytest.importorskip("attrs")
+    fields = {"rate": attrs.field(), "mode": attrs.field(eq=False)}
+    kind = attrs.make_class("Rates", fields, frozen=True)
+    jitted = jax.jit(lambda x, rates: x * rates.rate, static_argnames="rates")
+    with harness.profile(sample_ms=0) as profile:
+        for rate in (1.0, 2.0):
+            jitted(X, rates=kind(rate, "a"))
+    _, cause = [profile.cause_of(built) for built in profile.builds]
+    assert (cause.argument, cause.before, cause.after) == ("rates.rate", "1.0", "2.0")
+
+
 def test_the_remedies_followed_build_once_and_change_no_result():
     one = tuple_class()
     rows = [
