@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from harness.jaxhooks import jax_names
-from harness.jaxhooks.call_sites import JITTED_AT, code_of, origin_of
+from harness.jaxhooks.call_sites import JITTED_AT, code_of, origin_of, owner_of
 from harness.jaxhooks.events import LONGEST_VALUE, FixedField, Tree
 
 _PLAIN_NODES = {tuple: "tuple", list: "list", type(None): "None"}
@@ -292,7 +292,7 @@ def compared_fields(value: Any) -> tuple[str, ...]:
 def equality_of(kind: Any) -> str:
     """Return where the `__eq__` of a type is written; empty for Python's and generated ones."""
     code = getattr(kind.__eq__, "__code__", None)
-    if code is None or code.co_filename.startswith("<"):
+    if code is None or owner_of(code) is None:
         return ""
     return f"{code.co_filename}:{code.co_firstlineno}"
 

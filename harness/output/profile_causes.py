@@ -227,7 +227,7 @@ SEVERAL: Mapping[str, str] = {
     "unused argument": "{what} is not used, and had {n} types",
     "static value": "{what} is static and took {n} values",
     "configuration": "{what} of JAX's configuration or context had {n} values",
-    "cache cleared": "JAX's caches were cleared in between",
+    "cache cleared": "JAX's caches were cleared in between; once, {clause}",
 }
 """Of many builds of a function with one cause: `{what}` is the argument, `{n}` the number of its
 values, `{clause}` what one such build is about."""

@@ -71,7 +71,6 @@ ALLOWED = {
         "jaxhooks/statics.py: filtered_call",
         "jaxhooks/structures.py: _fields",
         "jaxhooks/structures.py: _read_by",
-        "jaxhooks/structures.py: equality_of",
         "jaxhooks/temporary.py: _remove",  # git's
     ),
     "JAX's: types, shardings, options, settings": (

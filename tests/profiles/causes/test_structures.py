@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import harness
+from harness.jaxhooks import structures
 
 X = np.ones(4, np.float32)
 
@@ -141,6 +142,17 @@ def test_fields_of_a_class_of_attrs_are_named_as_those_of_a_dataclass():
             jitted(X, rates=kind(rate, "a"))
     _, cause = [profile.cause_of(built) for built in profile.builds]
     assert (cause.argument, cause.before, cause.after) == ("rates.rate", "1.0", "2.0")
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [("<ipython-input-1-2b3c>", "<ipython-input-1-2b3c>:2"), ("<attrs generated eq C>", "")],
+)
+def test_an_equality_that_was_typed_in_a_cell_is_no_generated_one(file, place):
+    names = {}
+    source = "class C:\n    def __eq__(self, other): return True"
+    exec(compile(source, file, "exec"), names)
+    assert structures.equality_of(names["C"]) == place
 
 
 def test_the_remedies_followed_build_once_and_change_no_result():
