@@ -232,10 +232,9 @@ class ComparedCase:
             self.comparison.operations, self.comparison.traffic_bytes = counting.count(
                 self.workload, self.case, data
             )
-        if self.side.asynchronous:
-            seen = timing.attribute(lambda: call(*self._sets[0]))
-            if not isinstance(seen, str):
-                self.comparison.launches, self.comparison.device_ns = seen.launches, seen.device_ns
+        seen = timing.attribute(lambda: call(*self._sets[0])) if self.side.asynchronous else None
+        if seen:
+            self.comparison.launches, self.comparison.device_ns = seen
         if builder is not None:
             with cache_state.switched_on():
                 loaded = builder.load()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -166,24 +165,6 @@ class Side(ABC):
     def cache_bytes(self) -> int | None:
         """Return the size of the cache that rotating inputs must not fit into."""
         return None
-
-
-OWN = ("name", "families", "colour")
-"""What each side says for itself, whatever it derives from."""
-
-
-def complete(side: type[Side]) -> type[Side]:
-    """Return a side that says everything that is needed of one.
-
-    Raises:
-        TypeError: it does not; what it lacks is named.
-    """
-    lacks = [attribute for attribute in OWN if not vars(side).get(attribute)]
-    lacks += [f"{method}()" for method in sorted(side.__abstractmethods__)]
-    if lacks:
-        file = inspect.getsourcefile(side)
-        raise TypeError(f"the side {side.__name__} ({file}) lacks {', '.join(lacks)}")
-    return side
 
 
 def namespace(library: str) -> Any:

@@ -192,19 +192,10 @@ def is_resident(sets: int, argument_bytes: int, output_bytes: int, cache: int | 
 # Time inside kernels, as the device's own activity records tell it; never the headline
 
 
-@dataclass(frozen=True)
-class Attribution:
-    """What one call launched. Copies and fills of memory are not kernels, and not seen."""
+def attribute(call: Callable[[], Any], iterations: int = 3) -> tuple[int, float] | None:
+    """Return how many kernels a call launches, and the nanoseconds in them; None if not to be had.
 
-    launches: int
-    device_ns: float
-    """The sum over its kernels, so kernels that ran side by side count twice."""
-    kernels: tuple[str, ...]
-    """Their names, in order."""
-
-
-def attribute(call: Callable[[], Any], iterations: int = 3) -> Attribution | str:
-    """Return what a call of `call` launched on the device, or why that cannot be told.
+    Kernels that ran side by side count twice; copies and fills of memory are not seen.
 
     CUPTI's records are of a whole process, so the same instrument serves XLA and CuPy. It is taken
     in a pass of its own, after all timing: under a profiler XLA launches kernel by kernel what it
@@ -214,43 +205,29 @@ def attribute(call: Callable[[], Any], iterations: int = 3) -> Attribution | str
     `call` has been called before: nothing must be compiled in it. The time is the least over
     `iterations` calls.
     """
-    extension = _extension()
-    if isinstance(extension, str):
-        return extension
     try:
+        extension = jax_names.cupti()
+        get_timings, synchronise = extension._cupti_get_timings, extension._sync_all_devices
         extension._cupti_init()
         try:
             results = [call() for _ in range(iterations)]
-            extension._sync_all_devices()
+            synchronise()
             del results
         finally:
-            rows = extension._cupti_get_timings(True)
-    except RuntimeError as error:
-        return f"CUPTI or the call failed, or another profiler uses CUPTI: {error}"
+            rows = get_timings(True)
+    except (ImportError, AttributeError, RuntimeError):  # no CUPTI, or another profiler uses it
+        return None
     return summarise(rows, iterations)
 
 
-def summarise(rows: list[tuple[str, float]], iterations: int) -> Attribution | str:
-    """Return one call's share of CUPTI's rows, which are (name, milliseconds) in order."""
-    if not rows:
-        return "CUPTI saw no kernel: nothing was launched, or only copies"
-    if len(rows) % iterations:
-        return f"{iterations} equal calls launched {len(rows)} kernels, which no number divides"
+def summarise(rows: list[tuple[str, float]], iterations: int) -> tuple[int, float] | None:
+    """Return one call's share of CUPTI's rows, which are (name, milliseconds) in order.
+
+    None where calls, which are equal, did not launch equal kernels.
+    """
     count = len(rows) // iterations
-    calls = [rows[at : at + count] for at in range(0, len(rows), count)]
-    names = tuple(name for name, _ in calls[0])
-    if any(tuple(name for name, _ in one) != names for one in calls):
-        return "equal calls launched different kernels"
-    best = min(math.fsum(ms for _, ms in one) for one in calls)
-    return Attribution(count, best * 1e6, names)
-
-
-def _extension() -> Any:
-    """Return the module that speaks to CUPTI, or the reason why there is none."""
-    try:
-        extension = jax_names.cupti()
-        needed = ("_cupti_init", "_cupti_get_timings", "_sync_all_devices")
-        lacking = [name for name in needed if not hasattr(extension, name)]
-    except (ImportError, AttributeError) as error:
-        return f"this JAX brings no CUPTI instrument (jax-cuda13-plugin): {error}"
-    return f"this JAX's CUPTI instrument lacks {', '.join(lacking)}" if lacking else extension
+    calls = [rows[at : at + count] for at in range(0, len(rows), count or 1)]
+    kernels = {tuple(name for name, _ in one) for one in calls}
+    if len(kernels) != 1 or len(calls) != iterations:
+        return None
+    return count, min(math.fsum(ms for _, ms in one) for one in calls) * 1e6

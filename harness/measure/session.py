@@ -10,7 +10,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jax
 import psutil
@@ -30,39 +30,18 @@ from harness.measure.job import (
     Visit,
 )
 from harness.records.failure import failure
-from harness.records.schema import Comparison, Record, StageSamples, to_raw
+from harness.records.schema import Record, to_raw
 from harness.stages.sampling import visits
 from harness.workload.code import LoadedCode
 from harness.workload.source import METHOD_VERSION
 from harness.workload.transforms import NotApplicable
 from harness.workload.workload import Case, Workload, WorkloadError, enumerate_cases
 
+if TYPE_CHECKING:  # a process has one or the other
+    from harness.baselines.compared_case import ComparedCase
+    from harness.stages.staged_case import StagedCase
+
 Send = Callable[[Message], None]
-
-
-class Measurable(Protocol):
-    """A case as it is visited: in stages, or on a side of a comparison."""
-
-    case: Case
-    in_parts: bool
-    """Whether what was taken before it failed is of use."""
-
-    @property
-    def who(self) -> str:
-        """Who computes, where an error is to name it."""
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """What was found out about a side of a comparison."""
-
-    def visit(self, number: int, announce: Callable[[str], None]) -> None:
-        """Make one pass."""
-
-    def stages(self) -> dict[str, StageSamples]:
-        """Return the samples by stage."""
-
-    def fields(self) -> dict[str, Any]:
-        """Return what else its record holds."""
 
 
 @dataclass(eq=False)
@@ -72,7 +51,8 @@ class CaseRun:
     session: Session
     ref: JobCase | None
     """None for the reference program."""
-    measured: Measurable
+    measured: StagedCase | ComparedCase
+    """The case as it is visited: in stages, or on a side of a comparison."""
     passes: int = 0
     over: bool = False
     failed: str = ""
@@ -210,7 +190,7 @@ Runs = dict[str, CaseRun]
 
 def measure(
     session: Session,
-    made: Callable[[JobCase, Case], Measurable],
+    made: Callable[[JobCase, Case], StagedCase | ComparedCase],
     visited: Callable[[Session, Runs], None],
 ) -> None:
     """Measure every case of a job.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Source = Literal["calls", "jaxpr", "stablehlo", "hlo", "cost", "memory"]
 """What a fact is read off, and what its `read` is called with: the calls of Python that were
@@ -17,12 +17,7 @@ Unit = Literal["count", "bytes", "flops"]
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One fact of a program. Whatever lists facts asks :mod:`harness.program.facts`.
-
-    Raises:
-        TypeError: something is missing, or is not what it should be; the fact and the field are
-            named.
-    """
+    """One fact of a program. Whatever lists facts asks :mod:`harness.program.facts`."""
 
     name: str
     """The field of a record's `facts`, and the column of a frame."""
@@ -51,21 +46,6 @@ class Fact:
     """Its place among the facts that come first, from 1; 0 for one that does not."""
     column: bool = False
     """Whether `harness show --facts` has a column of it, in the order of `rank`."""
-
-    def __post_init__(self) -> None:
-        wrong = {
-            "name": not self.name.isidentifier(),
-            "source": self.source not in get_args(Source),
-            "unit": self.unit not in get_args(Unit),
-            "better": self.better not in ("less", "more"),
-            "meaning": not self.meaning,
-            "noun": not self.noun,
-            "read": not callable(self.read),
-            "column": self.column and not self.rank,
-        }
-        for lacking in (name for name, is_wrong in wrong.items() if is_wrong):
-            given = getattr(self, lacking)
-            raise TypeError(f"the fact {self.name!r} lacks a valid `{lacking}`; it has {given!r}")
 
     @property
     def type(self) -> type[int] | type[float]:

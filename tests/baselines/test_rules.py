@@ -1,6 +1,5 @@
 """Sides, threads, variables, caches, names: the small rules of a comparison."""
 
-import importlib
 import subprocess
 import sys
 
@@ -9,36 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harness.baselines import guards, registry, side, side_process, timing
+from harness.baselines import guards, side, side_process, timing
 from harness.baselines.numpy_side import NumpySide
 from harness.baselines.registry import REFERENCE, find, of_family
-from harness.baselines.side import SPECIAL, Side, Unavailable, complete, namespace
+from harness.baselines.side import SPECIAL, Unavailable, namespace
 from harness.baselines.side_process import owned, problems, variables
 from harness.errors import UsageError
 from harness.workload import inputs
 from harness.workload.workload import spec
-
-
-def test_an_incomplete_side_fails_at_import_with_what_it_lacks(monkeypatch):
-    with monkeypatch.context() as broken:
-        broken.setattr(NumpySide, "colour", "")
-        with pytest.raises(
-            TypeError, match=r"the side NumpySide \(.*numpy_side.py\) lacks colour$"
-        ):
-            importlib.reload(registry)
-    importlib.reload(registry)
-
-
-def test_what_a_side_must_do_is_named_as_well():
-    class Idle(Side):
-        name = "idle"
-        families = ("cpu",)
-
-        def __init__(self, target):
-            pass
-
-    with pytest.raises(TypeError, match=r"lacks colour, build\(\), done\(\), fetch\(\), put\(\)"):
-        complete(Idle)
 
 
 def test_the_reference_is_one_of_the_sides_of_every_family_that_has_any():

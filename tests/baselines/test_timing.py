@@ -110,20 +110,14 @@ ROWS = [("exp", 2.0), ("sum", 1.0), ("exp", 1.5), ("sum", 1.0)]
 
 
 def test_the_rows_of_equal_calls_become_launches_and_the_least_time():
-    found = summarise(ROWS, 2)
-    assert (found.launches, found.device_ns, found.kernels) == (2, 2.5e6, ("exp", "sum"))
-    for rows, reason in (
-        ([], "CUPTI saw no kernel"),
-        (ROWS[:3], "2 equal calls launched 3 kernels"),
-        (ROWS[:2], "equal calls launched different kernels"),
-    ):
-        assert reason in summarise(rows, 2)
+    assert summarise(ROWS, 2) == (2, 2.5e6)
+    for rows in ([], ROWS[:3], ROWS[:2], ROWS[:1]):
+        assert summarise(rows, 2) is None
 
 
 @pytest.mark.skipif(DRIVER_FILE.exists(), reason="there is a CUDA driver")
-def test_without_a_device_there_is_a_reason_and_the_call_is_not_made():
+def test_without_a_device_nothing_is_attributed_and_the_call_is_not_made():
     made = []
-    reason = attribute(lambda: made.append(1))
-    assert "CUPTI" in reason
+    assert attribute(lambda: made.append(1)) is None
     assert not made
     assert l2_cache_bytes() is None

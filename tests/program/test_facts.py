@@ -3,7 +3,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from types import SimpleNamespace
 
 import jax
@@ -13,8 +12,7 @@ import numpy as np
 import pytest
 
 from harness.program import cost, difference, facts
-from harness.program.fact import Fact
-from harness.program.facts import BUILT, FACTS, FIRST, Facts, facts_of
+from harness.program.facts import BUILT, FIRST, Facts, facts_of
 from harness.program.text import fingerprint
 from tests.program.programs import stages
 
@@ -79,18 +77,6 @@ def test_pmap_has_no_jaxpr_and_all_else():
 
 def test_each_of_the_facts_that_are_told_first_has_a_place_of_its_own():
     assert [fact.rank for fact in FIRST] == list(range(1, len(FIRST) + 1))
-
-
-def test_a_fact_that_lacks_something_is_refused_with_what_it_lacks():
-    whole = {field.name: getattr(FACTS["fusions"], field.name) for field in fields(Fact)}
-    for lacking in ("name", "meaning", "noun", "unit", "source", "better"):
-        with pytest.raises(TypeError, match=f"lacks a valid `{lacking}`; it has ''"):
-            Fact(**whole | {lacking: ""})
-    for lacking in ("name", "meaning", "noun", "source", "read"):
-        with pytest.raises(TypeError, match=lacking):
-            Fact(**{name: value for name, value in whole.items() if name != lacking})
-    with pytest.raises(TypeError, match="the fact 'fusions' lacks a valid `read`; it has None"):
-        Fact(**whole | {"read": None})
 
 
 # --- XLA's analyses -----------------------------------------------------------------------------

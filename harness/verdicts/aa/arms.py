@@ -22,8 +22,8 @@ from harness.measure.outcome import Outcome, Progress, warn
 from harness.measure.sweep import sweep
 from harness.records.schema import Record, case_of, digest
 from harness.records.store import machine_folder
-from harness.stages.injection import STAGES as LENGTHENED
 from harness.stages.injection import Injected, name
+from harness.stages.registry import CASE_STAGES as LENGTHENED
 from harness.stages.registry import STAGES, stage_of, values_ns
 from harness.verdicts.error_rates import FOLDER
 from harness.workload.workload import Workload
