@@ -154,8 +154,8 @@ class _Plain:
             print(failed, file=sys.stderr, flush=True)
         now = time.monotonic()
         last = message.record is not None and message.done == message.total
-        if now - self.printed_at < PLAIN_EVERY_S and not last:
-            return
+        if not message.total or (now - self.printed_at < PLAIN_EVERY_S and not last):
+            return  # a warning of no case has no number
         self.printed_at = now
         eta = "" if message.left_s is None else f" ETA {message.left_s:.0f} s:"
         print(

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from harness.cli.progress import expected_text, turns_text
+from harness.cli.progress import expected_text, progress, turns_text
 from harness.measure.estimate import Expected, Pace
 from harness.measure.job import Job, JobCase
-from harness.measure.outcome import Turns
+from harness.measure.outcome import Turns, warn
 from harness.records.store import Store
 from harness.workload.location import locate
 from tests.sweeps import sweep, workload
@@ -147,3 +147,9 @@ def test_there_is_no_estimate_before_enough_is_known(tmp_path):
     for left, estimate in [*estimated, *estimates(one, tmp_path), *estimates(two, tmp_path)]:
         if estimate is not None and left > 5:
             assert 1 / 1.55 <= estimate / left <= 1.55
+
+
+def test_a_warning_of_no_case_is_no_line_of_progress(capsys):
+    with progress() as on_progress:
+        warn(on_progress)("waiting")
+    assert capsys.readouterr().err == "waiting\n"
