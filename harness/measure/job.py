@@ -23,12 +23,7 @@ from harness.records.schema import Comparison, Record, to_raw
 from harness.workload.code import project_folder
 from harness.workload.location import Source, load
 from harness.workload.source import comparison_version_of, version_of
-from harness.workload.workload import (
-    Workload,
-    WorkloadError,
-    declaration_hooks,
-    where,
-)
+from harness.workload.workload import Workload, WorkloadError, declaration_hooks, where
 
 
 class JobCase(msgspec.Struct):

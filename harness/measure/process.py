@@ -149,10 +149,7 @@ class MeasuringProcess:
         if job.backend:
             needed = side_process.variables(job.backend, job.threads, job.precision, cache)
         self.job = replace(
-            job,
-            cases=todo,
-            cache_folder=cache,
-            environment={**job.environment, **needed},
+            job, cases=todo, cache_folder=cache, environment={**job.environment, **needed}
         )
         self.listener = listener
         self.parents = parents

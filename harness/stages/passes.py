@@ -279,10 +279,6 @@ class Pass:
         self.judge(outcomes, [spent_ns], seen)
         self.refuse_if_misplaced()
 
-    def repeated(self, stage: str, measure: Callable[[Calls, Grouping], Timed]) -> None:
-        """Time many calls of the program, and keep the samples if there is no event."""
-        self._repeated(stage, measure, *self._calls[False])
-
     def repeated_inline(self, stage: str) -> None:
         """Time blocks of calls that are computed on one thread, in the same way."""
         self.announce(stage)
@@ -295,16 +291,14 @@ class Pass:
             executed = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
             with gc_off():
                 self._calls[True] = calls, group(executed, min(self.effort_s, ROUND_S))
-        self._repeated(stage, time_blocks, *self._calls[True])
+        self.repeated(stage, time_blocks, inline=True)
 
-    def _repeated(
-        self,
-        stage: str,
-        measure: Callable[[Calls, Grouping], Timed],
-        calls: Calls,
-        plan: Grouping,
+    def repeated(
+        self, stage: str, measure: Callable[[Calls, Grouping], Timed], inline: bool = False
     ) -> None:
+        """Time many calls of the program, and keep the samples if there is no event."""
         self.announce(stage)
+        calls, plan = self._calls[inline]
         calls = dataclasses.replace(calls, call=self._lengthened(stage, calls.call))
         self.proof.take()
         with gc_off():

@@ -16,18 +16,8 @@ LONG_COMPILE_S = 30.0
 """A compile that takes longer is reported while it runs, and beside the tables."""
 
 _ROWS = (
-    Stage(
-        name="import",
-        title="What `import jax` takes.",
-        step="process",
-        asv={"off": "import"},
-    ),
-    Stage(
-        name="backend",
-        title="Waking JAX's back end.",
-        step="process",
-        asv={"off": "backend"},
-    ),
+    Stage(name="import", title="What `import jax` takes.", step="process", asv={"off": "import"}),
+    Stage(name="backend", title="Waking JAX's back end.", step="process", asv={"off": "backend"}),
     Stage(
         name="first_lower",
         title="Lowering a trivial program, the first of the process.",
@@ -176,11 +166,7 @@ _ROWS = (
         step="comparison",
         statistic=min,
     ),
-    Stage(
-        name="slope",
-        title="What one more call costs among many.",
-        step="comparison",
-    ),
+    Stage(name="slope", title="What one more call costs among many.", step="comparison"),
 )
 
 STAGES: dict[str, Stage] = {stage.name: stage for stage in _ROWS}

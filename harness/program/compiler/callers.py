@@ -19,14 +19,7 @@ from typing import Any
 import msgspec
 
 from harness.program.calls import heard
-from harness.program.compiler.places import (
-    EQUATION_NAME,
-    LIBRARY,
-    OURS,
-    USERS,
-    Codes,
-    Place,
-)
+from harness.program.compiler.places import EQUATION_NAME, LIBRARY, OURS, USERS, Codes, Place
 from harness.program.jaxpr import nested
 
 
