@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from harness.jaxhooks import jax_names
+from harness.records.failure import place
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _answer(question: dict[str, Any]) -> dict[str, Any]:
     try:
         jax.eval_shape(target, *specs)
     except Exception as error:  # whatever the function, or JAX, raises
-        return {"stage": "trace", "error": _text(error)}
+        return {"stage": "trace", "error": _text(error) + place(error)}
     traced = []
     for number, other in enumerate(others, start=1):
         try:
@@ -91,7 +92,7 @@ def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[st
         maker: Any = functools.reduce(getattr, name.split("."), importlib.import_module(module))
         made = maker()
     except BaseException as error:  # a user's function may even exit
-        return {"stage": "inputs", "error": _text(error)}
+        return {"stage": "inputs", "error": _text(error) + place(error)}
     from harness.workload.inputs import abstract  # it imports JAX
 
     arguments = made if isinstance(made, tuple) else (made,)
@@ -105,7 +106,7 @@ def _traced_with(jax: Any, function: Any, inputs: str, backend: bool) -> dict[st
         else:
             jax.eval_shape(function, *arguments)
     except Exception as error:  # whatever the function, or JAX, raises
-        return {"stage": "trace", "error": _text(error)}
+        return {"stage": "trace", "error": _text(error) + place(error)}
     return {"traced": [], "backend": backend}
 
 

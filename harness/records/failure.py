@@ -20,21 +20,22 @@ def describe(error: BaseException) -> str:
     Where a callback has raised, JAX puts its traceback into the text: that is left out, for its
     line.
     """
-    text = f"{type(error).__name__}: {error}"
-    frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
-    for inner in _TRACEBACK.findall(text):
-        frames += _FRAME.findall(inner)
-    text = _TRACEBACK.sub("", text)
+    text = _TRACEBACK.sub("", f"{type(error).__name__}: {error}")
     if "cuDNN not found" in text:  # JAX's own, also where a program is only built for a GPU
         text += " It comes with `pip install nvidia-cudnn-cu13`."
-    ours = os.path.dirname(os.path.dirname(__file__))
-    theirs = [
-        f for f in frames if not f[0].startswith((ours, "<frozen")) and "site-packages" not in f[0]
-    ]
-    place = f" (at {os.path.basename(theirs[-1][0])}:{theirs[-1][1]})" if theirs else ""
     if len(text) > REASON_LENGTH:
         text = text[:REASON_LENGTH] + " ..."
-    return text + place
+    return text + place(error)
+
+
+def place(error: BaseException) -> str:
+    """Return ` (at FILE:LINE)`: the last line of the user's that an exception came from, if any."""
+    frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    for inner in _TRACEBACK.findall(str(error)):
+        frames += _FRAME.findall(inner)
+    others = (os.path.dirname(os.path.dirname(__file__)), os.path.dirname(os.__file__), "<frozen")
+    theirs = [f for f in frames if not f[0].startswith(others) and "site-packages" not in f[0]]
+    return f" (at {os.path.basename(theirs[-1][0])}:{theirs[-1][1]})" if theirs else ""
 
 
 def failure(error: BaseException, who: str = "") -> str:

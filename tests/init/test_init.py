@@ -363,7 +363,7 @@ WRONG = {
     '--function mypackage.models:nope --arg "float32[8]"': "mypackage.models has no nope",
     '--function mypackage.models:NUMBER --arg "float32[8]"': "a function; it is of type int",
     '--function mypackage.models:predict --arg "float32[8]"': "missing 2 required positional",
-    '--function mypackage.models:repeated --arg "float32[8]" --arg "int32[]"': "TracerBool",
+    '--function mypackage.models:repeated --arg "float32[8]" --arg "int32[]"': "(at models.py:18)",
     '--function mypackage.models:times_of --arg "float32[8]" --arg "int32[]"': (
         "jax.jit takes its argument 2 as static"
     ),
