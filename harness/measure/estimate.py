@@ -91,6 +91,8 @@ class Pace:
         if len(self._left) < len(self._jobs):
             self._own_s[_kind(job)].append(seconds / len(job.cases))
         self._left.pop((job.group, job.process), None)
+        # What takes long, or fails, gets no further process: of earlier ones nothing is left.
+        self._left = {key: one for key, one in self._left.items() if one.process >= job.process}
         self._since, self._rest_s = time.monotonic(), self._expected_s()
 
     def left_s(self) -> float | None:

@@ -153,3 +153,12 @@ def test_a_warning_of_no_case_is_no_line_of_progress(capsys):
     with progress() as on_progress:
         warn(on_progress)("waiting")
     assert capsys.readouterr().err == "waiting\n"
+
+
+def test_a_process_that_was_left_out_is_not_waited_for(tmp_path):
+    jobs = [job(group, process, 2) for group in (0, 1) for process in (0, 1, 2)]
+    pace = Pace(jobs, tmp_path)
+    for one in sorted(jobs, key=lambda one: one.process):
+        if (one.group, one.process) != ("group 0", 1):
+            pace.end(one, 4.0)
+    assert pace.left_s() == 0
