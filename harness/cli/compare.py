@@ -26,8 +26,7 @@ from harness.cli.output import (
 )
 from harness.cli.progress import progress
 from harness.errors import ExitCode, NotMeasured, UsageError
-from harness.frame.arms import StoredRecords
-from harness.frame.load import everything
+from harness.frame.arms import StoredRecords, rows_of_arms
 from harness.output import comparison as summary
 from harness.output import comparison_markdown, explanation, programs
 from harness.output import inside as inside_texts
@@ -175,7 +174,8 @@ def _by_what_is_there(
     That is so where `measures`, and both arms are commits that can be measured here.
     """
     with warnings_said():
-        frame = everything(results) if results.exists() else None
+        named = git.commits_named(results, a, b)
+        frame = rows_of_arms(results, a, b, named) if results.exists() else None
     here = measures and _can_take_turns(a, b, results, frame, asked)
     if here and frame is not None:
         frame = frame[_is_own(frame, asked) & (frame["dirty"] == "")]

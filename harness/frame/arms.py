@@ -14,7 +14,7 @@ import pandas as pd
 from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
 from harness.frame.frame import FLAGS, axis_columns
-from harness.frame.load import everything, record_files_of
+from harness.frame.load import everything, narrowed, record_files_of
 from harness.frame.pairs import DIGESTS, Arm
 from harness.records.schema import Problems, Record, read_file
 
@@ -63,6 +63,22 @@ def resolve(text: str, frame: pd.DataFrame | None, commits: Mapping[str, str]) -
     raise UsageError(
         f"{text!r} is no path, no commit that git knows, and nothing in the results. {there}."
     )
+
+
+def rows_of_arms(path: Path, a: str, b: str, commits: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows of a results tree that two arms may select, as :func:`resolve` takes them."""
+
+    def narrow(index: pd.DataFrame) -> Mapping[str, Sequence[str]]:
+        try:
+            arms = [resolve(text, index, commits).where for text in (a, b)]
+        except UsageError:  # its text lists what all rows have
+            return {}
+        names = [name for name in ("machine", "commit") if all(name in arm for arm in arms)]
+        return {name: [arm[name] for arm in arms] for name in names}
+
+    if path.is_file() or any(map(os.path.exists, (a, b))):
+        return everything(path)
+    return narrowed(path, narrow)
 
 
 def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:

@@ -16,7 +16,7 @@ from harness.errors import HarnessWarning, UsageError, find_name, match_names
 from harness.frame.columns import COLUMNS, COUNT, JSON, LISTS, MOMENT, NUMBER, is_missing
 from harness.frame.frame import INSTRUMENTS, ORIGIN, axis_columns, ordinary, origin_text
 from harness.records.environment import machine_name
-from harness.records.schema import Record
+from harness.records.schema import Head, Record
 from harness.stages.registry import names
 from harness.workload.filters import Filters, is_value, wanted_values
 
@@ -61,7 +61,7 @@ class Where:
             for name, values in {**self.columns, **self.axes}.items()
         )
 
-    def may_hold(self, record: Record) -> bool:
+    def may_hold(self, record: Head | Record) -> bool:
         """Return whether a row of `record` may meet the conditions, as far as it can tell.
 
         What it drops, no row needs: a condition on what processes of one case may say differently

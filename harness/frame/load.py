@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import pandas as pd
 from harness.errors import HarnessWarning, UsageError
 from harness.frame import asv_results
 from harness.frame.choose import LEFT_OUT, Where, choose_columns, first_look
+from harness.frame.columns import AXES
 from harness.frame.differences import warn_of_shared_names
 from harness.frame.export import parquet
-from harness.frame.frame import flags_of
+from harness.frame.frame import FLAGS, flags_of, long_frame
 from harness.frame.process_values import ProcessTable
 from harness.program.collector import gc_off
-from harness.records.schema import Damage, Problems, Record, read_file
+from harness.records.schema import Damage, Head, Problems, Record, plain_axes, read_file
 
 ADVICE = "Measure with `harness run`, or name the folder that holds the results."
 
@@ -82,12 +83,31 @@ def everything(
     return _frame(Path(path), Where(where))
 
 
-def _frame(path: Path, conditions: Where, problems: Problems | None = None) -> pd.DataFrame:
+Narrow = Callable[[pd.DataFrame], Mapping[str, Sequence[str]]]
+"""Returns conditions on `machine` and `commit`, by a frame that has a row per case, the columns
+:data:`INDEXED` and those of axes."""
+
+INDEXED = (
+    "machine", "commit", "env", *FLAGS, "python", "jax", "jaxlib", "target", "transform",
+    "scenario", "dirty", "effort", "precision", "night",
+)  # fmt: skip
+
+
+def narrowed(path: Path, narrow: Narrow) -> pd.DataFrame:
+    """Return the rows of some machines or commits; the records of others are not decoded whole."""
+    return _frame(path, Where(None), narrow=narrow)
+
+
+def _frame(
+    path: Path, conditions: Where, problems: Problems | None = None, narrow: Narrow | None = None
+) -> pd.DataFrame:
     unusable = Problems()
     _check_there(path)
     with gc_off():  # it would go through all rows again and again, which hold no cycles
         if path.is_file() and path.suffix == ".parquet":
             frame: pd.DataFrame = conditions.of(parquet(f"{path}: Parquet").read(path))
+        elif narrow:
+            frame = _narrowed(*_sources(path), narrow, unusable)
         else:
             frame = conditions.of(_read(*_sources(path), conditions, unusable))
     warn_of_shared_names(frame, path)
@@ -141,27 +161,65 @@ def frame_of(records: Iterable[Record]) -> pd.DataFrame:
 def _read(
     files: Sequence[Path], of_asv: Sequence[Path], where: Where, problems: Problems
 ) -> pd.DataFrame:
-    table = ProcessTable()
-    covered: set[asv_results.Origin] = set()
+    table, keys, covered = ProcessTable(), set[str](), set[asv_results.Origin]()
+
+    def wanted(one: Head | Record) -> bool:
+        if one.key not in keys:
+            keys.add(one.key)
+            covered.add(_origin(one))
+        return not where or where.may_hold(one)
+
     for file in files:
-        table.take(_wanted(read_file(file, problems), where, covered))
-    own, foreign = table.frame(), asv_results.read(of_asv, covered, problems)
+        if where:
+            table.take(read_file(file, problems, wanted))
+        else:
+            table.take(filter(wanted, read_file(file, problems)))
+    return _joined(table.frame(), asv_results.read(of_asv, covered, problems))
+
+
+def _narrowed(
+    files: Sequence[Path], of_asv: Sequence[Path], narrow: Narrow, problems: Problems
+) -> pd.DataFrame:
+    covered, rows = set[asv_results.Origin](), dict[str, tuple[dict[str, Any], Mapping[str, Any]]]()
+    places: dict[Path, tuple[set[tuple[str, str]], Problems]] = {}
+    for file in files:
+        own, unusable = places[file] = set(), Problems()
+
+        def note(one: Head, own: set[tuple[str, str]] = own) -> bool:
+            own.add((one.machine, one.commit))
+            if one.key not in rows:
+                covered.add(_origin(one))
+                row = {name: getattr(one, name, "") for name in INDEXED}
+                row.update(flags_of(bytes(one.environment)))
+                rows[one.key] = row, plain_axes(one.axes)
+            return False
+
+        for _ in read_file(file, unusable, note):
+            pass
+    foreign = asv_results.read(of_asv, covered, problems)
+    index = long_frame(rows.values(), INDEXED, ())
+    where = Where(narrow(_joined(index, foreign.drop(columns=AXES))))
+    machines, commits = (where.columns.get(name) for name in ("machine", "commit"))
+    table = ProcessTable()
+    for file, (own, unusable) in places.items():
+        if any(
+            (machines is None or machine in machines) and (commits is None or commit in commits)
+            for machine, commit in own
+        ):
+            table.take(read_file(file, problems, where.may_hold if where else None))
+        else:
+            problems.add(unusable)
+    return where.of(_joined(table.frame(), foreign))
+
+
+def _joined(own: pd.DataFrame, foreign: pd.DataFrame) -> pd.DataFrame:
     filled = [part for part in (own, foreign) if len(part)]
     return pd.concat(filled, ignore_index=True) if len(filled) > 1 else (*filled, own)[0]
 
 
-def _wanted(
-    records: Iterable[Record], where: Where, covered: set[asv_results.Origin]
-) -> Iterator[Record]:
-    """Yield the records that `where` may hold, and note in `covered` what there are records of."""
-    keys: set[str] = set()
-    for record in records:
-        if record.key not in keys:
-            keys.add(record.key)
-            flags = flags_of(bytes(record.environment))["xla_flags"]
-            covered.add((record.machine, record.commit, record.workload, record.env, flags))
-        if not where or where.may_hold(record):
-            yield record
+def _origin(one: Head | Record) -> asv_results.Origin:
+    flags = flags_of(bytes(one.environment))["xla_flags"]
+    return one.machine, one.commit, one.workload, one.env, flags
 
 
 def damage(path: Path) -> tuple[int, list[Damage]]:

@@ -7,11 +7,11 @@ Processes of a case that ran other code than its last one are never pooled.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import sys
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -55,19 +55,17 @@ PROGRAM_CHANGED = (
     "depends_on?"
 )
 
-_VALUES = (
-    "process", "stage", "value", "by", "least", "p10", "p50", "p90", "n_calls",
-    "programs", "programs_s", "collected_s", "cpu", "waiting", "method",
-)  # fmt: skip
-"""Columns of the table; times in nanoseconds, medians over passes (of CPU time the least)."""
+_CALLS = ("least_ns", "p10_ns", "p50_ns", "p90_ns", "calls")
+_PASSES = ("programs", "programs_ns", "collected_ns")
+_COLUMNS = {
+    "least": "least_ns", "p10": "p10_ns", "p50": "p50_ns", "p90": "p90_ns",
+    "programs": "programs", "programs_s": "programs_ns", "collected_s": "collected_ns",
+    "method": "method",
+}  # fmt: skip
+"""Columns of the frame that have the median over processes of a column of the table."""
 
-_PLAIN = ("process", "n_calls", "programs", "method")
-"""Those that are no times."""
-
-_MEDIANS = ("least", "p10", "p50", "p90", "programs", "programs_s", "collected_s", "method")
-"""Those of which a row of the frame has the median over processes, besides the value."""
-
-_UNKNOWN = (math.nan,) * 4
+_Block = dict[str, Array]
+"""Rows of the table by column, times in nanoseconds; a column that is NaN throughout is absent."""
 
 
 class _Remark(NamedTuple):
@@ -86,7 +84,7 @@ class _Process(NamedTuple):
     started_at: int
     status: str
     reason: str
-    remarks: list[_Remark]
+    remarks: Sequence[_Remark]
     facts: Facts | None
     comparison: Comparison | None
     forked: bool
@@ -263,8 +261,8 @@ class ProcessTable:
         self._cases: dict[str, _Case] = {}
         self._stages: dict[str, tuple[int, str, Stage]] = {}
         """By name: its number, what it is divided by, and what is known of it."""
-        self._values = array("d")
-        """:data:`_VALUES` of each row; those of records that others replaced among them."""
+        self._blocks: list[_Block] = []
+        """The rows of each file; those of records that others replaced among them."""
         for name in STAGES:
             self._stage(name)
 
@@ -276,7 +274,7 @@ class ProcessTable:
     def take(self, records: Iterable[Record]) -> None:
         """Take the records of one file, in the order in which they were written."""
         self._files += 1
-        cases = self._cases
+        cases, rows = self._cases, list[_Taken]()
         for record in records:
             case = cases.get(record.key)
             if case is None:
@@ -306,7 +304,7 @@ class ProcessTable:
                 started_at=record.started_at_ms,
                 status=status,
                 reason="" if status in _MEASURED else sys.intern(record.reason),
-                remarks=self._take_stages(record),
+                remarks=self._take_stages(record, rows),
                 facts=record.facts and case.facts,
                 comparison=record.comparison,
                 forked=bool(record.parent),
@@ -317,7 +315,10 @@ class ProcessTable:
             )
             self._processes += 1
 
-    def _take_stages(self, record: Record) -> list[_Remark]:
+        if rows:
+            self._blocks.append(_block(rows))
+
+    def _take_stages(self, record: Record, rows: list[_Taken]) -> Sequence[_Remark]:
         """Add the rows of a process, and return what it says of its stages."""
         remarks = []
         # Taken in a process that had built the program before: another stage.
@@ -328,11 +329,21 @@ class ProcessTable:
             number, by, stage = self._stages.get(name) or self._stage(name)
             if taken.samples_ns:
                 by_ns = record.reference_ns.get(by) or math.nan
-                numbers = _numbers(taken, stage, by_ns)
-                self._values.extend((self._processes, number, *numbers))
+                rows.append((self._processes, number, by_ns, stage, taken))
             if taken.refused or taken.reason or not taken.samples_ns:
                 remarks.append(_Remark(number, taken.refused, reason_of(taken)))
-        return remarks
+        return remarks or ()
+
+    def _column(self, name: str) -> Array:
+        """Return a column of the table; empty where it is NaN throughout."""
+        if not any(name in block for block in self._blocks):
+            return np.zeros(0)
+        return np.concatenate(
+            [
+                block[name] if name in block else np.full(len(block["stage"]), math.nan)
+                for block in self._blocks
+            ]
+        )
 
     def frame(self) -> pd.DataFrame:
         """Return one row per case and stage, cases in the order of what tells them apart."""
@@ -350,10 +361,11 @@ class ProcessTable:
 
         case_of = np.full(self._processes, -1)
         case_of[[one.number for _, one in members]] = [n for n, _ in members]
-        flat = np.frombuffer(self._values).reshape(-1, len(_VALUES))
-        counting = case_of[flat[:, 0].astype(np.int64)] >= 0
-        flat = flat if counting.all() else flat[counting]
-        row_of = case_of[flat[:, 0].astype(np.int64)] * width + place[flat[:, 1].astype(np.int64)]
+        process = self._column("process").astype(np.int64)
+        row_of = case_of[process] * width + place[self._column("stage").astype(np.int64)]
+        order = np.argsort(row_of, kind="stable")
+        order = order[np.count_nonzero(row_of < 0) :]  # of those that others replaced
+        row_of = row_of[order]
         ids = np.union1d(row_of, np.fromiter(remarks, np.int64, len(remarks)))
         for n in np.setdiff1d(np.arange(len(cases)), ids // width).tolist():
             usual = ("first_call",) if cases[n].alone else CASE_STAGES
@@ -361,7 +373,7 @@ class ProcessTable:
         ids.sort()
         case = ids // width
         by_number = dict[int, _Process]((one.number, one) for _, one in members)
-        columns = _statistics(flat, row_of, ids, by_number)
+        columns = _statistics(self._column, order, row_of, ids, by_number)
         columns |= _of_cases(cases, case)
         columns["stage"] = objects(stages)[ids % width]
         columns["unit"] = objects(["seconds"])[np.zeros(len(ids), np.int64)]
@@ -393,27 +405,50 @@ class ProcessTable:
         return to_frame(columns, [one.axes for one in cases], case)
 
 
-def _numbers(taken: StageSamples, stage: Stage, by_ns: float) -> tuple[float, ...]:
-    """Return what one process gives for a stage: :data:`_VALUES` but for the first two.
+_Taken = tuple[int, int, float, Stage, StageSamples]
+"""The number of a process and of a stage, what that is divided by, and what was taken of it."""
+
+
+def _block(rows: Sequence[_Taken]) -> _Block:
+    """Return the rows of a file by column.
 
     Waiting is wall time beyond CPU time, below 0 where several threads computed at once.
     """
-    samples, cpu, calls = taken.samples_ns, taken.cpu_ns, taken.calls
-    waiting = math.nan
-    if stage.clock == "cpu" and len(cpu) == len(samples):
-        waiting = min(map(float.__sub__, samples, cpu))
-    return (
-        samples[0] if len(samples) == 1 else stage.statistic(samples),
-        by_ns,
-        *((calls.least_ns, calls.p10_ns, calls.p50_ns, calls.p90_ns) if calls else _UNKNOWN),
-        calls.calls if calls else math.nan,
-        median(taken.programs) if taken.programs else math.nan,
-        median(taken.programs_ns) if taken.programs else math.nan,
-        median(taken.collected_ns) if taken.collected_ns else math.nan,
-        min(cpu) if cpu else math.nan,
-        waiting,
-        taken.method,
-    )
+    block = {"value": np.empty(len(rows))}
+
+    def put(at: int, name: str, value: float) -> None:
+        if name not in block:
+            block[name] = np.full(len(rows), math.nan)
+        block[name][at] = value
+
+    alike: dict[tuple[Callable[..., float], int], list[int]] = {}
+    for at, (*_, stage, one) in enumerate(rows):
+        alike.setdefault((stage.statistic, len(one.samples_ns)), []).append(at)
+        if one.cpu_ns:
+            put(at, "cpu", min(one.cpu_ns))
+            if stage.clock == "cpu" and len(one.cpu_ns) == len(one.samples_ns):
+                put(at, "waiting", min(map(float.__sub__, one.samples_ns, one.cpu_ns)))
+        if one.calls:
+            for name in _CALLS:
+                put(at, name, getattr(one.calls, name))
+        if one.programs or one.collected_ns:
+            for name in _PASSES:
+                if passes := getattr(one, name):
+                    put(at, name, median(passes))
+    for (statistic, size), places in alike.items():
+        samples = [rows[at][-1].samples_ns for at in places]
+        if statistic in (min, median):
+            flat = itertools.chain.from_iterable(samples)
+            ordered = np.fromiter(flat, float, size * len(places)).reshape(-1, size)
+            ordered.sort(axis=1)
+            middle = (0, 0) if statistic is min else ((size - 1) // 2, size // 2)
+            block["value"][places] = ordered[:, middle].mean(axis=1)
+        else:
+            block["value"][places] = list(map(statistic, samples))
+    process, stages, by, _, taken = zip(*rows, strict=True)
+    block["process"], block["stage"] = np.array(process, np.int32), np.array(stages, np.int32)
+    block["by"], block["method"] = np.array(by), np.array([one.method for one in taken], np.float32)
+    return block
 
 
 def _of_cases(cases: list[_Case], case: Array) -> dict[str, Any]:
@@ -437,55 +472,68 @@ def _of_cases(cases: list[_Case], case: Array) -> dict[str, Any]:
 
 
 def _statistics(
-    flat: Array, row_of: Array, ids: Array, processes: Mapping[int, _Process]
+    column: Callable[[str], Array],
+    order: Array,
+    row_of: Array,
+    ids: Array,
+    processes: Mapping[int, _Process],
 ) -> dict[str, Any]:
     """Return the columns made of values: medians over processes, their intervals, and lists.
 
     Args:
-        flat: the table, float64 (rows, :data:`_VALUES`).
-        row_of: which row of the frame each belongs to.
+        column: returns a column of the table, empty where it is NaN throughout.
+        order: rows of the table as they are taken, those of one row of the frame together.
+        row_of: which row of the frame each of them belongs to.
         ids: the rows of the frame, sorted.
         processes: by number.
     """
-    order = np.argsort(row_of, kind="stable")
-    row_of = row_of[order]
 
-    def column(name: str) -> Array:
-        """Return one column of the table, in the order of rows; times in seconds."""
-        own: Array = flat[order, _VALUES.index(name)]
-        return own if name in _PLAIN else own / 1e9
+    def seconds(name: str, scale: float = 1e9) -> Array:
+        own = column(name)
+        return own[order] / scale if len(own) else own
 
-    def median_of(values: Array) -> Array:
-        return pd.Series(values).groupby(row_of).median().reindex(ids).to_numpy()
-
-    value = column("value")
-    calibrated = value / column("by")
-    medians = {name: median_of(column(name)) for name in _MEDIANS}
-    medians |= {"value": median_of(value), "calibrated": median_of(calibrated)}
+    value, calls = seconds("value"), seconds("calls", 1)
+    lists = {
+        "samples": value,
+        "calibrated_samples": value / seconds("by") if len(value) else value,
+        "cpu_samples": seconds("cpu"),
+        "p90_samples": seconds("p90_ns"),
+        "waiting_samples": seconds("waiting"),
+    }
+    medians = {"value": value, "calibrated": lists["calibrated_samples"]}
+    for name, of in _COLUMNS.items():
+        medians[name] = seconds(of, 1e9 if of.endswith("_ns") else 1)
+    ends = {"value": ("low", "high"), "p50": ("p50_low", "p50_high")}
+    names = (*medians, *ends["value"], *ends["p50"], "n_calls")
+    result: dict[str, Any] = {name: np.full(len(ids), math.nan) for name in names}
+    result |= {name: objects([[]])[np.zeros(len(ids), np.int64)] for name in LISTS}
     rows, starts, counts = np.unique(row_of, return_index=True, return_counts=True)
     at_row = np.searchsorted(ids, rows)
     sizes = np.zeros(len(ids), np.int64)
     sizes[at_row] = counts
-    names = ("low", "high", "p50_low", "p50_high", "n_calls")
-    ends = {name: np.full(len(ids), np.nan) for name in names}
-    empty: list[Any] = []
-    lists = {name: objects([empty])[np.zeros(len(ids), np.int64)] for name in LISTS}
-    of_processes = {
-        "samples": value,
-        "calibrated_samples": calibrated,
-        "cpu_samples": column("cpu"),
-        "p90_samples": column("p90"),
-        "waiting_samples": column("waiting"),
-    }
-    process, p50, calls = column("process").astype(np.int64), column("p50"), column("n_calls")
+    process = column("process").astype(np.int64)[order]
     for size in np.unique(counts).tolist():
         chosen = counts == size
         at, members = at_row[chosen], starts[chosen][:, None] + np.arange(size)
-        for name, values in of_processes.items():
-            own = values[members]
-            there = ~np.isnan(own).all(axis=1)
-            there |= name in ("samples", "calibrated_samples")
-            lists[name][at[there]] = objects(own[there].tolist())
+        ranks = median_interval_ranks(size)
+        for name, values in medians.items():
+            if not len(values):
+                continue
+            ordered = np.sort(values[members], axis=1)  # NaN, which is not known, is last
+            known = size - np.isnan(ordered).sum(axis=1)
+            middle = np.stack([(known - 1) // 2, known // 2]).clip(0, size - 1).T
+            result[name][at] = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
+            if name in ends and ranks is not None:
+                for end, rank in zip(ends[name], ranks, strict=True):
+                    result[end][at] = np.where(known == size, ordered[:, rank], math.nan)
+        if len(calls):
+            result["n_calls"][at] = calls[members].sum(axis=1)
+        for name, values in lists.items():
+            if len(values):
+                own = values[members]
+                there = ~np.isnan(own).all(axis=1)
+                there |= name in ("samples", "calibrated_samples")
+                result[name][at[there]] = objects(own[there].tolist())
         # All stages of a case have the same processes, mostly: one list of what is known of them.
         numbers = process[members]
         is_new = np.ones(len(numbers), bool)
@@ -496,18 +544,8 @@ def _statistics(
             ("others_cores", "others_cores"),
             ("load_averages", "load_average"),
         ):
-            of = [[getattr(processes[n], attribute) for n in several] for several in distinct]
-            if attribute != "name":
-                of = [empty if all(one != one for one in several) else several for several in of]
-            lists[name][at] = objects(of)[of_row]
-        ends["n_calls"][at] = calls[members].sum(axis=1)
-        ranks = median_interval_ranks(size)
-        for values, low, high in ((value, "low", "high"), (p50, "p50_low", "p50_high")):
-            if ranks is not None:
-                ordered = np.sort(values[members], axis=1)
-                # NaN, which sorts last, has no rank: then some process does not know.
-                ordered[np.isnan(ordered[:, -1])] = np.nan
-                ends[low][at], ends[high][at] = ordered[:, ranks[0]], ordered[:, ranks[1]]
-    level = np.where(np.isnan(ends["low"]), np.nan, LEVEL)
-    sizes_of = {"n_samples": sizes, "n_processes": sizes, "interval_level": level}
-    return {**medians, **ends, **lists, **sizes_of}
+            each = ([getattr(processes[n], attribute) for n in several] for several in distinct)
+            recorded = ([] if all(one != one for one in several) else several for several in each)
+            result[name][at] = objects(recorded)[of_row]
+    level = np.where(np.isnan(result["low"]), np.nan, LEVEL)
+    return {**result, "n_samples": sizes, "n_processes": sizes, "interval_level": level}

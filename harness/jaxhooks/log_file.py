@@ -271,7 +271,9 @@ _SEAL_BEGINS, _SEAL_BYTES = _SEAL[:10], len(_SEAL % 0)
 
 def sealed(text: bytes) -> bytes:
     """Return a JSON object, not an empty one, closed by the CRC-32 of its bytes."""
-    return text[:-1] + _SEAL % _crc32(text)
+    from zlib import crc32  # only once there is a line
+
+    return text[:-1] + _SEAL % crc32(text)
 
 
 def is_sealed(text: bytes) -> bool | None:
@@ -279,16 +281,12 @@ def is_sealed(text: bytes) -> bool | None:
 
     It is of the object as it was before the checksum was put before its closing brace.
     """
-    end = len(text) - _SEAL_BYTES
-    if end <= 0 or text[end : end + len(_SEAL_BEGINS)] != _SEAL_BEGINS:
-        return None
-    return text[end:] == _SEAL % _crc32(b"}", _crc32(memoryview(text)[:end]))
-
-
-def _crc32(text: bytes | memoryview, begun: int = 0) -> int:
     from zlib import crc32  # only once there is a line
 
-    return crc32(text, begun)
+    end = len(text) - _SEAL_BYTES
+    if end <= 0 or not text.startswith(_SEAL_BEGINS, end):
+        return None
+    return text.endswith(_SEAL % crc32(b"}", crc32(memoryview(text)[:end])))
 
 
 def at_end(action: Callable[[str], None]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
 import harness
-from harness.errors import UsageError
+from harness.errors import HarnessWarning, UsageError
 from harness.frame import arms
+from harness.frame.load import everything
 from harness.frame.pairs import pair
+from harness.jaxhooks.log_file import sealed
 from harness.records.git import commits_named
-from tests.frame.trees import COMMIT
+from tests.frame.trees import COMMIT, record, write, write_asv
 from tests.repositories import git
 from tests.verdicts.arms_of import OTHER, arm, tree
 
@@ -159,3 +162,29 @@ def test_a_comparison_can_be_narrowed_and_says_what_is_not_there():
     ):
         with pytest.raises(UsageError, match=said):
             harness.compare(*arms, **wrong)
+
+
+def test_of_two_commits_only_their_records_are_decoded(tmp_path):
+    commits = ["0" * 40, "1" * 40, "2" * 40]
+    for number, commit in enumerate(commits):
+        place, axes = tmp_path / "box" / "records", {"size": number}
+        write(tmp_path, record(commit=commit), record(1, commit=commit, axes=axes))
+        write_asv(tmp_path, {"old.Suite.time_it": [[1.0], [], "v"]}, env="e", commit_hash=commit)
+        (tmp_path / "box" / f"{COMMIT[:8]}-e.json").rename(tmp_path / "box" / f"{number}-e.json")
+    every = everything(tmp_path)
+    strange = next(place.glob("0000*"))
+    for line in strange.read_bytes().splitlines():
+        changed = line[: line.rindex(b',"crc32"')].replace(b"[1000000.0]", b'["x"]') + b"}"
+        strange.write_bytes(sealed(changed) + b"\n")
+
+    some = arms.rows_of_arms(tmp_path, "1111", "commit=2222", {})
+
+    assert some.attrs["problems"]["corrupt"] == 0
+    assert {*some["commit"]} == {*commits[1:]}
+    assert {*some["workload"]} == {"family.Work", "old.Suite.time_it"}
+    for text in ("1111", "2222"):
+        one, other = (resolve(text, frame).rows.reset_index(drop=True) for frame in (some, every))
+        assert_frame_equal(one, other)
+    with pytest.warns(HarnessWarning, match="corrupt line"):
+        whole = arms.rows_of_arms(tmp_path, "1111", "3333", {})
+    assert {*whole["commit"]} == {*commits}
