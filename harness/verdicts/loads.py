@@ -37,10 +37,15 @@ def unlike(a: Load, b: Load) -> bool:
         return True
     if min(a.others, b.others) < FULL_SHARE * cores:
         return False
-    least, most = sorted((a.average, b.average))
-    if most >= OVERLOADED * cores:
+    if is_overloaded(a, b):
         return True
+    least, most = sorted((a.average, b.average))
     return most - least > max(BUSY_BEFORE * cores, least / 2)
+
+
+def is_overloaded(*loads: Load) -> bool:
+    """Tell whether so many processes waited that caches and memory were others'."""
+    return any(one.average >= OVERLOADED * one.cores for one in loads)
 
 
 def of_row(row: Row) -> Load:

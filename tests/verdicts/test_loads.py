@@ -71,6 +71,14 @@ def test_what_took_turns_and_what_counts_prove_is_not_touched():
     a, b = met(0.1, 1.0), met(1.6, 6.0, 1.3)
     assert verdicts(a, b, in_turns=True)["verdict"] == "slower"
 
+    p_of, arms = [], (met(1.6, 0.0), met(1.6, 0.0, 1.01))
+    for average in (7.0, 9.0):
+        for one in (*arms[0], *arms[1]):
+            one.load_average = [average]
+        assert (verdicts(*arms)["verdict"] == "unsure") is (average > 8)
+        p_of.append(verdicts(*arms, in_turns=True)["p"])
+    assert p_of[1] == pytest.approx(min(2 * p_of[0], 1)), "half of the error at four processes a core"
+
     traced = {"stages": ("trace",)}
     few = met(0.1, 1.0, facts=Facts(trace_calls=1000), **traced)
     many = met(1.6, 6.0, facts=Facts(trace_calls=1200), **traced)
