@@ -23,14 +23,7 @@ from harness.baselines.registry import REFERENCE
 from harness.frame.columns import LISTS, NO_MOMENT, objects, order_of, to_moment
 from harness.frame.frame import FLAGS, Array, flags_of, stage_order, to_frame
 from harness.program.facts import BUILT, TOTALS, Facts
-from harness.records.schema import (
-    FIRST_CALL,
-    Comparison,
-    Record,
-    StageSamples,
-    digest,
-    plain_axes,
-)
+from harness.records.schema import FIRST_CALL, Comparison, Record, StageSamples, digest, plain_axes
 from harness.stages.registry import ALONE_STAGES, CASE_STAGES, STAGES, stage_of, used
 from harness.stages.registry import reason as reason_of
 from harness.stages.sampling import LEVEL, median_interval_ranks

@@ -20,47 +20,17 @@ from harness.verdicts.verdict import BROKEN, KINDS, SLOWER, exit_code
 if TYPE_CHECKING:
     from harness.verdicts.judge import Judged
 
-NAMES = (
-    "machine",
-    "workload",
-    "version",
-    "target",
-    "transform",
-    "precision",
-    "scenario",
-    "stage",
-)
+NAMES = ("machine", "workload", "version", "target", "transform", "precision", "scenario", "stage")
 CODES = ("verdict", "evidence", "clock", "cause", "needs", "problem", "detail")
 NUMBERS = (
-    "a_s",
-    "b_s",
-    "ratio",
-    "low",
-    "high",
-    "p",
-    "p_adjusted",
-    "effect",
-    "clock_ratio",
-    "others_a",
-    "others_b",
-    "stage_ratio",
-)
+    "a_s", "b_s", "ratio", "low", "high", "p", "p_adjusted", "effect", "clock_ratio",
+    "others_a", "others_b", "stage_ratio",
+)  # fmt: skip
 COUNTS = ("n_a", "n_b")
 COLUMNS = (
-    *NAMES,
-    "unit",
-    *NUMBERS[:5],
-    *CODES,
-    *COUNTS,
-    *NUMBERS[5:11],
-    "fingerprint_a",
-    "fingerprint_b",
-    "also_differs",
-    "stage_verdict",
-    "stage_cause",
-    "stage_ratio",
-    "in_turns",
-)
+    *NAMES, "unit", *NUMBERS[:5], *CODES, *COUNTS, *NUMBERS[5:11], "fingerprint_a",
+    "fingerprint_b", "also_differs", "stage_verdict", "stage_cause", "stage_ratio", "in_turns",
+)  # fmt: skip
 """Columns of every comparison; one per axis stands behind `version`."""
 
 WORDS = ("reason", "stage_reason")

@@ -18,15 +18,7 @@ def by_value(a: Row, b: Row) -> Verdict:
     least, (one, other) = effect(b["stage"]), (float(row["value"]) for row in (a, b))
     positive = one > 0 and other > 0
     ratio = other / one if positive else math.nan
-    about = Verdict(
-        SAME,
-        evidence=VALUE,
-        unit=b["unit"],
-        a=one,
-        b=other,
-        ratio=ratio,
-        effect=least,
-    )
+    about = Verdict(SAME, evidence=VALUE, unit=b["unit"], a=one, b=other, ratio=ratio, effect=least)
     if one == other or (positive and max(ratio, 1 / ratio) < 1 + least):
         return about
     return replace(about, kind=MORE if other > one else LESS)

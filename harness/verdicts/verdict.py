@@ -23,25 +23,13 @@ KINDS = (BROKEN, SLOWER, MORE, FASTER, LESS, UNSURE, INCOMPARABLE, SAME)
 
 MOVED = (SLOWER, FASTER)
 
-CLOCK, WAITING, CALLS, COUNTS, PROOF, VALUE = (
-    "clock",
-    "waiting",
-    "calls",
-    "counts",
-    "proof",
-    "value",
-)
+CLOCK, WAITING, CALLS = "clock", "waiting", "calls"
+COUNTS, PROOF, VALUE = "counts", "proof", "value"
 """Evidence: a value per process on the clock of the stage; wall time beyond CPU time; the slowest
 tenth of calls; Python's calls; that nothing which determines it differs; one value a side."""
 
-PROGRAM, INPUTS, ENVIRONMENT, MACHINE, LOAD, PROCESSES = (
-    "program",
-    "inputs",
-    "environment",
-    "machine",
-    "load",
-    "processes",
-)
+PROGRAM, INPUTS, ENVIRONMENT = "program", "inputs", "environment"
+MACHINE, LOAD, PROCESSES = "machine", "load", "processes"
 """Causes. `processes`: some processes only. `machine`: the clock differed and nothing else did.
 `load`: each side met another load of the machine. `processes` is of stages as a whole."""
 

@@ -153,11 +153,12 @@ def _on_clocks(measured: pd.DataFrame) -> pd.DataFrame:
     pieces = [measured["series"], measured["piece"]]
     whole = good & ~lacking.groupby(pieces).transform("any")
     ranks_of = functools.cache(median_interval_ranks)
-    for row in measured.index[whole]:
-        ordered = sorted(cpu[row])
+    of_cpu = []
+    for ordered in (sorted(own) for own, is_whole in zip(cpu, whole, strict=True) if is_whole):
         ranks = ranks_of(len(ordered))
         bounds = [ordered[rank] for rank in ranks] if ranks else [np.nan, np.nan]
-        measured.loc[row, ["value", "low", "high"]] = [statistics.median(ordered), *bounds]
+        of_cpu.append([statistics.median(ordered), *bounds])
+    measured.loc[whole, NUMBERS[:3]] = np.reshape(of_cpu, (-1, 3))
     measured["basis"] = np.where(whole, "cpu", np.where(measured["unit"] == "seconds", "wall", ""))
     return measured.assign(weight=weights(measured))
 

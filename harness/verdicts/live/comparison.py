@@ -273,10 +273,7 @@ class _Run:
 
 
 def _asked(
-    places: Sequence[PreparedArm],
-    options: LiveOptions,
-    results: Path | None,
-    only: Sequence[str],
+    places: Sequence[PreparedArm], options: LiveOptions, results: Path | None, only: Sequence[str]
 ) -> str:
     """Return a digest of what is measured, of which code, and how."""
     codes = [commit_of(place.tree, exclude=results) for place in places]
