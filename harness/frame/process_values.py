@@ -57,6 +57,9 @@ _COLUMNS = {
 }  # fmt: skip
 """Columns of the frame that have the median over processes of a column of the table."""
 
+AT_ONCE = 10_000
+"""So many rows become columns together; until then their samples are in memory."""
+
 _Block = dict[str, Array]
 """Rows of the table by column, times in nanoseconds; a column that is NaN throughout is absent."""
 
@@ -255,7 +258,7 @@ class ProcessTable:
         self._stages: dict[str, tuple[int, str, Stage]] = {}
         """By name: its number, what it is divided by, and what is known of it."""
         self._blocks: list[_Block] = []
-        """The rows of each file; those of records that others replaced among them."""
+        """All rows, in parts; those of records that others replaced among them."""
         for name in STAGES:
             self._stage(name)
 
@@ -307,6 +310,9 @@ class ProcessTable:
                 load_average=record.load_average[0] if record.load_average else math.nan,
             )
             self._processes += 1
+            if len(rows) >= AT_ONCE:
+                self._blocks.append(_block(rows))
+                rows.clear()
 
         if rows:
             self._blocks.append(_block(rows))
@@ -513,12 +519,12 @@ def _statistics(
             if not len(values):
                 continue
             ordered = np.sort(values[members], axis=1)  # NaN, which is not known, is last
-            known = size - np.isnan(ordered).sum(axis=1)
-            middle = np.stack([(known - 1) // 2, known // 2]).clip(0, size - 1).T
+            valued = size - np.isnan(ordered).sum(axis=1)
+            middle = np.stack([(valued - 1) // 2, valued // 2]).clip(0, size - 1).T
             result[name][at] = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
             if name in ends and ranks is not None:
                 for end, rank in zip(ends[name], ranks, strict=True):
-                    result[end][at] = np.where(known == size, ordered[:, rank], math.nan)
+                    result[end][at] = np.where(valued == size, ordered[:, rank], math.nan)
         if len(calls):
             result["n_calls"][at] = calls[members].sum(axis=1)
         for name, values in lists.items():
