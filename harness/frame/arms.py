@@ -13,19 +13,13 @@ import pandas as pd
 
 from harness.errors import NotMeasured, UsageError
 from harness.frame.cases import key_of_record, key_of_row
-from harness.frame.frame import FLAGS, axis_columns
-from harness.frame.load import everything, narrowed, record_files_of
+from harness.frame.frame import axis_columns
+from harness.frame.load import INDEXED, everything, narrowed, record_files_of
 from harness.frame.pairs import DIGESTS, Arm
 from harness.records.schema import Problems, Record, read_file
 
 _WORDS = ("commit", "jax", "env", "machine", "target", "scenario", "night")
 """Columns in which a bare word is looked up."""
-
-COLUMNS = (
-    "commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night",
-    "dirty", "effort", "python", "transform", "precision", *FLAGS,
-)  # fmt: skip
-"""Columns that an arm may select on, besides axes."""
 
 _SHOWN = 12
 
@@ -82,7 +76,7 @@ def rows_of_arms(path: Path, a: str, b: str, commits: Mapping[str, str]) -> pd.D
 
 
 def _wanted(text: str, frame: pd.DataFrame) -> dict[str, str]:
-    columns = (*COLUMNS, *axis_columns(frame))
+    columns = (*INDEXED, *axis_columns(frame))
     where: dict[str, str] = {}
     # A comma also stands within a tuple: only one that a name and = follow ends a value.
     for part in re.split(r",(?=\s*[\w.]+\s*=)", text):
@@ -121,7 +115,7 @@ def _matching(
     frame: pd.DataFrame, name: str, wanted: str, commits: Mapping[str, str]
 ) -> tuple[pd.Series[bool], str]:
     """Return which rows have the value `wanted` in a column, and that value in full."""
-    texts = frame[name] if name in COLUMNS else frame[name].map(str)
+    texts = frame[name] if name in INDEXED else frame[name].map(str)
     if name not in DIGESTS or not wanted:
         return texts == wanted, wanted
     if name == "commit":

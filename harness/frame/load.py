@@ -88,9 +88,10 @@ Narrow = Callable[[pd.DataFrame], Mapping[str, Sequence[str]]]
 :data:`INDEXED` and those of axes."""
 
 INDEXED = (
-    "machine", "commit", "env", *FLAGS, "python", "jax", "jaxlib", "target", "transform",
-    "scenario", "dirty", "effort", "precision", "night",
+    "commit", "jax", "jaxlib", "env", "machine", "target", "scenario", "night",
+    "dirty", "effort", "python", "transform", "precision", *FLAGS,
 )  # fmt: skip
+"""Columns that an arm of a comparison may select on, besides axes."""
 
 
 def narrowed(path: Path, narrow: Narrow) -> pd.DataFrame:
