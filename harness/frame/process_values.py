@@ -57,8 +57,8 @@ _COLUMNS = {
 }  # fmt: skip
 """Columns of the frame that have the median over processes of a column of the table."""
 
-AT_ONCE = 10_000
-"""So many rows become columns together; until then their samples are in memory."""
+AT_ONCE = 500
+"""So many rows become columns together: until then their samples are in the processor's cache."""
 
 _Block = dict[str, Array]
 """Rows of the table by column, times in nanoseconds; a column that is NaN throughout is absent."""
