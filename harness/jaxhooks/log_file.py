@@ -271,9 +271,7 @@ _SEAL_BEGINS, _SEAL_BYTES = _SEAL[:10], len(_SEAL % 0)
 
 def sealed(text: bytes) -> bytes:
     """Return a JSON object, not an empty one, closed by the CRC-32 of its bytes."""
-    from zlib import crc32  # only once there is a line
-
-    return text[:-1] + _SEAL % crc32(text)
+    return text[:-1] + _seal_of(text[:-1])
 
 
 def is_sealed(text: bytes) -> bool | None:
@@ -281,12 +279,16 @@ def is_sealed(text: bytes) -> bool | None:
 
     It is of the object as it was before the checksum was put before its closing brace.
     """
-    from zlib import crc32  # only once there is a line
-
     end = len(text) - _SEAL_BYTES
     if end <= 0 or not text.startswith(_SEAL_BEGINS, end):
         return None
-    return text.endswith(_SEAL % crc32(b"}", crc32(memoryview(text)[:end])))
+    return text.endswith(_seal_of(memoryview(text)[:end]))
+
+
+def _seal_of(text: bytes | memoryview) -> bytes:
+    from zlib import crc32  # only once there is a line
+
+    return _SEAL % crc32(b"}", crc32(text))
 
 
 def at_end(action: Callable[[str], None]) -> None:
