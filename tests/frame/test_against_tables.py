@@ -79,7 +79,7 @@ def test_the_command_prints_other_formats(command, results):
     assert "width" not in row
     code, out, err = command(*of_gelu, "markdown")
     assert (code, err) == (0, "")
-    assert "| size=5 | one | numpy |" in out
+    assert "size=5 | numpy | one | 20 ms |" in out
     assert "1 \\| 5" in out, "what would end a cell is escaped"
 
 

@@ -77,7 +77,9 @@ def test_what_took_turns_and_what_counts_prove_is_not_touched():
             one.load_average = [average]
         assert (verdicts(*arms)["verdict"] == "unsure") is (average > 8)
         p_of.append(verdicts(*arms, in_turns=True)["p"])
-    assert p_of[1] == pytest.approx(min(2 * p_of[0], 1)), "half of the error at four processes a core"
+    assert p_of[1] == pytest.approx(min(2 * p_of[0], 1)), (
+        "half of the error at four processes a core"
+    )
 
     traced = {"stages": ("trace",)}
     few = met(0.1, 1.0, facts=Facts(trace_calls=1000), **traced)

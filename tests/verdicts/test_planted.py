@@ -69,7 +69,9 @@ def test_a_uniform_change_under_one_version_is_told():
     assert (own["verdict"] == "slower").mean() > 0.8
     assert own["reason"].str.endswith("; the whole stage is slower").all()
     (line,) = stage_lines(frame)
-    assert re.match(r"trace as a whole: slower. 3\d % slower in most of \d+ cases \(20 %", line)
+    assert re.match(
+        r"trace as a whole: slower. 3\d % slower in most of \d+ cases \(threshold 20 %", line
+    )
     assert "**trace as a whole: slower. 3" in to_markdown(comparison)
     assert re.match(r"trace is 3\d % slower in most cases; ", sentence(comparison))
 
