@@ -88,7 +88,9 @@ def render(report: Report) -> str:
 def _code(text: str) -> markupsafe.Markup:
     """Return text with code between backticks; names break behind signs, numbers never."""
     broken = re.sub(r"(?<=\w[._/])(?![\d\s])", "<wbr>", str(markupsafe.escape(text)))
-    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", broken))
+    # An option of a command is not broken behind its dashes.
+    whole = re.sub(r"(?<![\w-])(--[\w-]+)", r'<span class="option">\1</span>', broken)
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", whole))
 
 
 @functools.cache

@@ -181,7 +181,7 @@ def test_a_case_has_a_page_of_its_own_with_an_address(page):
 def test_a_view_is_a_link_and_what_the_report_lacks_is_said(page):
     page.find_element("link text", "Fastest growing").click()
     wait_until(page, f"{COMPLETE} && location.hash === '#scaling'")
-    exponents = [float(text) for text in texts(page, "[data-table=growth] tbody td:nth-child(4)")]
+    exponents = [float(text) for text in texts(page, "[data-table=growth] tbody td:nth-child(3)")]
     assert exponents == sorted(exponents, reverse=True)
     file = page.current_url.partition("#")[0]
     page.get(f"{file}?one_case=gone.Case&change=same")

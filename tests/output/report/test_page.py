@@ -49,7 +49,7 @@ def test_one_commit_has_neither_history_nor_verdicts_and_is_told_how_to_get_them
     page = render(reported(committed[committed["jax"] == "0.12.0.1"], comparisons))
     for name in ("history", "verdicts"):
         assert f'data-figure="{name}"' not in page
-    assert "harness run --night NAME" in page
+    assert 'harness run <span class="option">--night</span> NAME' in page
 
 
 @pytest.mark.nightly

@@ -20,17 +20,8 @@ LEAST_POINTS = 3
 """Values of an axis without which there is no curve."""
 
 GROWTH = [
-    "workload",
-    "axis",
-    "stage",
-    "exponent",
-    "low",
-    "high",
-    "fit",
-    "rest",
-    "target",
-    "machine",
-]
+    "workload", "axis", "stage", "exponent", "low", "high", "fit", "rest", "target", "machine",
+]  # fmt: skip
 
 
 def _content(measured: Measured) -> Content | None:
@@ -78,10 +69,9 @@ def _growth(curves: pd.DataFrame) -> Table:
     growth = pd.DataFrame(exponents, columns=GROWTH)
     growth = growth.sort_values("exponent", ascending=False, kind="stable", ignore_index=True)
     columns = (
-        *plain("workload", "axis", "stage"),
-        Column("exponent", "exponent", ColumnKind.NUMBER, digits=3),
-        *(Column(name, name, ColumnKind.NUMBER, digits=3) for name in ("low", "high")),
-        *plain("fit"),
+        *plain("workload", "stage"),
+        *(Column(name, name, ColumnKind.NUMBER, digits=3) for name in ("exponent", "low", "high")),
+        *plain("axis", "fit"),
         Column("rest", "other axes"),
         *plain("target", "machine", hidden=True),
     )

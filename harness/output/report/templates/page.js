@@ -92,6 +92,7 @@
   const short = (value) => (Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3)
     ? value.toExponential(2) : String(Number(value.toPrecision(4))));
   const scaled = (value, steps) => {
+    if (value === 0) return "0";
     const size = Math.abs(value);
     const [scale, unit] = steps.find(([least]) => size >= least * 0.9995) || steps[steps.length - 1];
     return `${Number((value / scale).toPrecision(3))} ${unit}`;
@@ -115,7 +116,9 @@
   const prose = (text) => text.split(/`([^`]+)`/).flatMap((part, place) => {
     if (place % 2 === 0) return breakable(part);
     const code = element("code");
-    code.append(...breakable(part));
+    // An option of a command is not broken behind its dashes.
+    code.append(...part.split(/(--[\w-]+)/).flatMap((word, at) => (
+      at % 2 ? [element("span", { class: "option" }, word)] : breakable(word))));
     return [code];
   });
 
