@@ -79,7 +79,8 @@ PROGRAMS = {
     ),
     fixed_field: (
         "`number_of_steps` is static and took 3 values",
-        "If `number_of_steps` sizes no array, make it a dynamic argument (with jax.lax.fori_loop "
+        "If `number_of_steps` sizes no array, and all that is computed of it fits an int32, make "
+        "it a dynamic argument (with jax.lax.fori_loop "
         "or while_loop where it counts steps); else let it take few values.",
     ),
     made_again: (
