@@ -60,6 +60,7 @@ ALLOWED = {
         "jaxhooks/ledger.py: open_until_exit",
         "jaxhooks/log_file.py: LogFile.open",
         "jaxhooks/log_file.py: _age_ns",
+        "jaxhooks/log_file.py: is_sealed",
         "jaxhooks/log_file.py: started",
         "jaxhooks/observe.py: begin.as_numpy",  # NumPy's
         "jaxhooks/observe.py: begin.observed",
