@@ -1,4 +1,4 @@
-"""How long `harness.load` takes on a large tree, and how much memory.
+"""How long `harness.load` takes on a large tree, and the rows of two commits; and how much memory.
 
     python -m tools.performance.load [--files 1000] [--processes 0]
 
@@ -7,15 +7,16 @@ Writes so many records files that hold together 200,000 frame rows, with so many
 """
 
 import random
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from harness.program.facts import TOTALS, Facts
 from harness.records.schema import digest, to_raw
-from harness.records.store import Store, store_path
+from harness.records.store import Store, record_files, store_path
 from tests.frame import trees
-from tools.performance.command import loaded, options
+from tools.performance.command import loaded, options, took
 
 AXES = [{"size": 2**n, "dtype": dtype} for n in range(10, 20) for dtype in ("f32", "bf16")]
 CASES = [(f"elementwise.Workload{number}", axes) for number in (0, 1) for axes in AXES]
@@ -36,6 +37,19 @@ ENVIRONMENT = {
     **{"device": "cpu", "devices": 1, "platform": "cpu", "platform_version": "cpu", "x64": False},
 }
 
+_TWO = """
+import sys, time
+from pathlib import Path
+from harness.frame.arms import rows_of_arms
+folder, a, b = sys.argv[1:]
+begin, cpu = time.perf_counter(), time.process_time()
+rows = len(rows_of_arms(Path(folder), a, b, {}))
+took_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu
+peak = int(open("/proc/self/status").read().partition("VmHWM:")[2].split()[0])
+print(f"  two commits {took_s:.2f} s, {cpu_s:.2f} s of CPU (target 2 s and 350 MiB), {rows} rows")
+print(f"  peak memory {peak / 1024:.0f} MiB")
+"""
+
 
 def main() -> None:
     given = options(__doc__, processes=0, files=1_000)
@@ -44,6 +58,8 @@ def main() -> None:
             size = write_tree(Path(folder), given.files, processes)
             print(f"{given.files} files, {size / 2**20:.0f} MiB, {processes} process(es) per case")
             print(loaded(Path(folder), "6 s and 1024 MiB"))
+            commits = [f"commit={file.name[:8]}" for file in record_files(Path(folder))[:2]]
+            print(took([sys.executable, "-c", _TWO, folder, *commits]).out.rstrip())
 
 
 def write_tree(results: Path, files: int, processes: int) -> int:
