@@ -175,12 +175,23 @@ def associative_scan():
     return lambda x: lax.associative_scan(jnp.add, x), given, lambda x: jnp.cumsum(x, 0), given
 
 
-def narrow_product():
+def integer_product():
     def by_int32(a, b):
         return lax.dot(a, b, preferred_element_type="int32").astype("int8")
 
     given = [((512, 512), "int8")] * 2
     return lax.dot, given, by_int32, given
+
+
+def integer_convolution():
+    def convolved(a, b):
+        return lax.conv(a, b, (1, 1), "SAME")
+
+    def by_float32(a, b):
+        return convolved(a.astype("float32"), b.astype("float32")).astype("int8")
+
+    given = [((1, 32, 64, 64), "int8"), ((32, 32, 3, 3), "int8")]
+    return convolved, given, by_float32, given
 
 
 def ragged_dot():
@@ -202,7 +213,7 @@ def dumps():
     return jax.jit(program, compiler_options=written), [VECTOR], program, [VECTOR]
 
 
-CALLED = (narrow_product, ragged_dot)
+CALLED = (integer_product, integer_convolution, ragged_dot)
 """Experiments in which a call is slow, not its compile."""
 
 EXPERIMENTS = {
@@ -223,7 +234,8 @@ EXPERIMENTS = {
         library,
         associative_scan,
         dumps,
-        narrow_product,
+        integer_product,
+        integer_convolution,
         ragged_dot,
     )
 }

@@ -144,6 +144,8 @@ def compile(
     if against is not None:
         if figure is not None or trace is not None:
             raise UsageError("--figure and --trace show one compile; --against makes many.")
+        if reproduce is not None or module.file_of(workload):
+            raise UsageError("--against is of workloads, and writes no module.")
         chosen = discovery.one_workload(workload, benchmarks)
         cases = growth.cases(chosen, against, case or [], transform, target)
         with measuring(say), building() as on_step:
@@ -156,7 +158,7 @@ def compile(
         return
     code = 0
     file = None if program else module.file_of(workload)
-    place = target or "cpu"
+    place = target or (module.target_of(file) if file else "cpu")
     if program:
         label, made, code = _of_program(workload, program)
     elif file is not None:

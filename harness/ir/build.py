@@ -113,7 +113,8 @@ class Failed(msgspec.Struct, tag="failed"):
 
 Message = BuiltTexts | Step | Failed
 
-_decode = msgspec.json.Decoder(Message).decode
+decoded = msgspec.json.Decoder(Message).decode
+"""What a building process has sent."""
 
 
 def job(
@@ -177,7 +178,7 @@ def build(wanted: BuildJob, on_step: Callable[[str], None] = lambda step: None) 
         child.send(msgspec.json.encode(wanted))
         try:
             for line in child.lines(watch):
-                message = _decode(line)
+                message = decoded(line)
                 if isinstance(message, Failed):
                     kind = TargetLacking if message.no_device else BuildError
                     raise kind(f"{wanted.label}: {message.reason}")

@@ -516,6 +516,7 @@ from jax._src.lib.mlir import ir
 from jax.experimental.topologies import get_topology_desc
 
 HERE = Path(__file__)
+TARGET = "{target}"
 device = {device}
 with mlir.make_ir_context(), ir.Location.unknown():
     module = ir.Module.parse(HERE.with_name("module.mlir").read_text())
@@ -523,28 +524,42 @@ options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
 devices = xla_client.DeviceList((device,))
 begin = time.perf_counter()
 compiler.backend_compile_and_load(device.client, module, devices, options, [])
-print(f"{{time.perf_counter() - begin:.3f}} s to compile with jax {{jax.__version__}}")
+seconds = time.perf_counter() - begin
+print(f"{{seconds:.3f}} s to compile for {{TARGET}} with jax {{jax.__version__}}")
 '''
 """A program that compiles the module beside it, with JAX alone."""
 
 
-def compile_module(text: str, device: Any) -> Callable[[], Any]:
-    """Return what compiles the text of a StableHLO or HLO module for one device, as JAX does."""
-    client, mlir, compiler = (
-        module("lib").xla_client,
-        module("interpreters.mlir"),
-        module("compiler"),
-    )
-    ir = module("lib.mlir").ir
-    if text.lstrip().startswith("HloModule"):
+def hlo_module(given: str | bytes) -> Any:
+    """Return the module that an HLO text or a serialised `HloModuleProto` is of."""
+    module_of = importlib.import_module("jaxlib._hlo").HloModule
+    if isinstance(given, bytes):
+        return module_of.from_serialized_hlo_module_proto(given)
+    return importlib.import_module("jaxlib._hlo").hlo_module_from_text(given)
+
+
+def mlir_module(given: Any) -> Any:
+    """Return StableHLO's text or bytecode, or an HLO module, parsed; `jax.export`'s as well."""
+    mlir, ir = module("interpreters.mlir"), module("lib.mlir").ir
+    of_jaxlib = importlib.import_module("jaxlib._jax").mlir
+    if not isinstance(given, str | bytes):
         hlo = importlib.import_module("jaxlib._hlo")
-        proto = hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-        to_mlir = importlib.import_module("jaxlib._jax").mlir.xla_computation_to_mlir_module
-        text = to_mlir(hlo.XlaComputation(proto))
+        computation = hlo.XlaComputation(given.as_serialized_hlo_module_proto())
+        given = of_jaxlib.xla_computation_to_mlir_module(computation)
     with mlir.make_ir_context(), ir.Location.unknown():
-        parsed = ir.Module.parse(text)
+        parsed = ir.Module.parse(given)
+        if " vhlo.func_v1 " in str(parsed):  # the form that lasts over releases
+            parsed = of_jaxlib.deserialize_portable_artifact(given)
+        if "sym_name" not in parsed.operation.attributes:  # JAX asks for a name
+            parsed.operation.attributes["sym_name"] = ir.StringAttr.get("module")
+    return parsed
+
+
+def compile_module(parsed: Any, device: Any) -> Callable[[], Any]:
+    """Return what compiles an MLIR module for one device, as JAX does."""
+    compiler = module("compiler")
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
-    devices = client.DeviceList((device,))
+    devices = module("lib").xla_client.DeviceList((device,))
     return functools.partial(
         compiler.backend_compile_and_load, device.client, parsed, devices, options, []
     )

@@ -33,8 +33,10 @@ _CAUSES = {
     "associative scan": "`jax.lax.associative_scan` is written out, {count} levels of it: "
     "{equations} of {of} equations",
     "dumps": "XLA writes files of each compile, because of {name}",
-    "narrow product": "slow calls: a product whose result is {name}, for which XLA:CPU has no fast "
-    "code",
+    "integer product": "slow calls: a product whose result is {name}, for which XLA:CPU has no "
+    "fast code",
+    "integer convolution": "slow calls: a convolution whose result is {name}, for which XLA:CPU "
+    "has no fast code",
     "ragged dot": "slow calls: `jax.lax.ragged_dot` multiplies all rows by the matrices of all "
     "{count} groups",
 }
@@ -65,7 +67,9 @@ _REMEDIES = {
     "associative scan": "For sums, products and maxima `jnp.cumsum`, `jax.lax.cumprod`, `cummax`, "
     "`cumlogsumexp`; where a step after the other is fast enough, `jax.lax.scan`.",
     "dumps": "Unset it where nobody reads the files.",
-    "narrow product": "Give it `preferred_element_type=jnp.int32`, and convert the result.",
+    "integer product": "Multiply as int32 (`preferred_element_type=jnp.int32`, or convert the "
+    "arguments), and convert the result.",
+    "integer convolution": "Convert to float32, which is exact below 2**24, and the result back.",
     "ragged dot": "Groups of one size, or padded to one, are one batched product: "
     "`jnp.einsum('gbk,gkn->gbn', ...)`.",
 }
@@ -81,6 +85,7 @@ _UNTRIED = {
     "several devices": "the case is of several devices",
     "rolled before": "the first trial rolls all loops",
     "other shapes": "only its author knows how to give all turns one shape",
+    "nested": "the constants are of functions that it calls",
     "unequal turns": "no equal turns follow one another in it",
     "takes more": "a turn takes more than what the turn before it made and what is its own",
     "not traced": "JAX does not trace it: {detail}",
@@ -105,6 +110,7 @@ def script(
         label=label.replace('"', "'"),
         versions=", ".join(f"{name} {version}" for name, version in versions.items()),
         environment=dict(variables),
+        target=target.name,
         device=_DEVICES[kind].format(description=target.description),
     )
 

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harness.jaxhooks import jax_names
 from harness.program.fact import Fact, Unit
 
 
-def analysis(compiled: Any, custom_calls: int = 0) -> Any:
+def analysis(compiled: Any, custom_calls: Sequence[str] = (), hidden: int = 0) -> Any:
     """Return XLA's analysis of the costs of a `jax.stages.Compiled`, a dictionary.
 
     None where neither the back end nor XLA's analysis of the optimised module answers, as the
-    compile-only GPU does not by itself. What XLA counts for the program's `custom_calls` without
-    knowing anything of them is taken off.
+    compile-only GPU does not by itself. What XLA counts for the `custom_calls`, by their targets,
+    without knowing anything of them is taken off; what calls that are `hidden` from it do is none.
     """
-    reported, executable = compiled.cost_analysis(), None
+    reported = compiled.cost_analysis()
     if isinstance(reported, (list, tuple)):  # one dictionary for each module
         reported = reported[0] if len(reported) == 1 else None
+    platform, modules = "", []
     try:
-        executable = compiled.runtime_executable()
-        modules = list(executable.hlo_modules()) if reported is None else []
-        is_general = reported is None or executable.local_devices()[0].platform == "cpu"
-    except (AttributeError, NotImplementedError, RuntimeError):  # a back end need not keep them
-        modules, is_general = [], False
+        if reported is None:
+            modules = list(compiled.runtime_executable().hlo_modules())
+        else:
+            placed = jax_names.public().tree.leaves(
+                (compiled.output_shardings, compiled.input_shardings)
+            )
+            platform = next(iter(placed[0].device_set)).platform
+    except (AttributeError, IndexError, NotImplementedError, RuntimeError):
+        platform = "unknown"  # a back end need not keep them
     if len(modules) == 1:  # There need be no CPU client for it.
         reported = jax_names.cost_analysis(modules[0])
     if reported is None:
         return None
-    costs = {**reported, _CALLS: custom_calls}
-    if is_general and custom_calls:
-        costs |= {of: costs[of] + custom_calls for of in _MINUS_ONE if of in costs}
+    costs = {**reported, _CALLS: hidden}
+    if platform in _NOT_MINUS_ONE:
+        unknown = sum(one not in _NOT_MINUS_ONE[platform] for one in custom_calls)
+        costs |= {of: costs[of] + unknown for of in _MINUS_ONE if of in costs}
     return costs
 
 
-_CALLS = "custom calls"
+_CALLS = "hidden calls"
 _BYTES = "bytes accessed"
 _MINUS_ONE = ("flops", _BYTES)
-"""What XLA's general analysis counts -1 of for each custom call (jaxlib 0.10 to 0.12)."""
+"""What XLA's analysis counts -1 of for each custom call (jaxlib 0.10 to 0.12)."""
+
+_NOT_MINUS_ONE = {
+    "": (),
+    "cpu": (),
+    "tpu": ("tpu_custom_call", "AssumeGatherIndicesInBound", "GatherScatterIndicesBitpacked"),
+}
+"""The targets of those for which it does not, by the platform whose analysis it is; "": XLA's."""
 
 
 def _cost(name: str, unit: Unit, noun: str, meaning: str, of: str, rank: int = 0) -> Fact:
@@ -74,7 +88,7 @@ COSTS = (
 
 _HELD = "memory held only while it runs, without what library code allocates itself"
 _IN_INPUTS = "result memory that lives in donated inputs"
-_AT_ONCE = "most memory at once, inputs and results included, those on the host too"
+_AT_ONCE = "the body of a loop once, custom calls not at all"
 _CODE = "size of the machine code; 0 where the back end does not count it"
 
 MEMORY = (

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.program.fact import Fact
 from harness.program.facts import BUILT, FACTS, Facts
+from harness.program.hlo import WORKLESS
 from harness.program.text import canonical, named_as
 
 Value = float | None
@@ -102,8 +103,9 @@ def rows(facts: Facts) -> Iterator[tuple[str, str, str]]:
     for fact in map(FACTS.__getitem__, BUILT):
         value = getattr(facts, fact.name)
         text = UNKNOWN if value is None else f"{value:,.0f}"
-        if value is not None and fact.source == "cost" and facts.custom_calls:
-            calls = facts.custom_calls
+        named = facts.custom_call_targets.items()
+        calls = sum(count for target, count in named if target not in WORKLESS)
+        if value is not None and fact.source == "cost" and calls:
             text += f" without {calls} {_noun(FACTS['custom_calls'], calls)}"
         if value and fact.parts:
             text += _most(fact, getattr(facts, fact.parts))

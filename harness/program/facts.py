@@ -85,8 +85,10 @@ def facts_of(traced: Any, lowered: Any, compiled: Any) -> Facts:
         values |= read("stablehlo", lowered)
     if compiled is not None:
         text = compiled.as_text()
-        values |= read("hlo", hlo.from_text(text) if text else None)
-        values |= read("cost", cost.analysis(compiled, values.get("custom_calls") or 0))
+        program = hlo.from_text(text) if text else None
+        values |= read("hlo", program)
+        calls = (hlo.called(program), hlo.hidden_calls(program)) if program else ()
+        values |= read("cost", cost.analysis(compiled, *calls))
         values |= read("memory", compiled.memory_analysis())
     return Facts(**values)
 

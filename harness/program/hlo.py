@@ -176,11 +176,25 @@ CUSTOM_CALLS = _count(
     name="custom_calls",
     meaning="calls of library code, such as BLAS, LAPACK or cuDNN",
     noun="custom call",
-    read=lambda program: _counted(
-        one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ())
-    ),
+    read=lambda program: _counted(called(program)),
     parts="custom_call_targets",
 )
+
+
+def called(program: HloProgram) -> list[str]:
+    """Return the target of each custom call."""
+    return [one.attribute(TARGET) for one in program.by_opcode.get("custom-call", ())]
+
+
+def hidden_calls(program: HloProgram) -> int:
+    """Return how many calls of a program do work that XLA's analysis of it does not see.
+
+    Those of the host are custom calls on CPU and GPU, and sent and received on TPU.
+    """
+    sent = program.by_opcode.get("send", ())
+    of_host = sum("is_host_transfer=true" in one.attributes for one in sent)
+    return of_host + sum(target not in WORKLESS for target in called(program))
+
 
 WHILE_LOOPS = _count(
     name="while_loops",
@@ -221,6 +235,14 @@ are free as well: the `-start` was counted."""
 
 FREE_TARGETS = frozenset({"AllocateBuffer", "AssumeGatherIndicesInBound", "ConcatBitcast"})
 """Custom calls of XLA:TPU that only reserve memory or say something of it."""
+
+WORKLESS = FREE_TARGETS | {
+    "GatherScatterIndicesBitpacked",
+    "X64Combine",
+    "X64SplitLow",
+    "X64SplitHigh",
+}
+"""Custom calls of XLA:TPU that compute nothing."""
 
 SMALL_CALL = 'xla_cpu_small_call="true"'
 """Marks a `call` whose whole body, loops included, XLA:CPU emits as one kernel (jaxlib 0.10 to

@@ -14,6 +14,17 @@ _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n((?:  .*\n)+)")
 _FRAME = re.compile(r'^  File "(.*)", line (\d+)', re.MULTILINE)
 
 
+_REMEDIES = (
+    ("cuDNN not found", "It comes with `pip install nvidia-cudnn-cu13`."),
+    (
+        "Unknown backend: 'gpu' requested",
+        "There is none where a GPU is only compiled for: leave out host callbacks "
+        "(`pure_callback`, `io_callback`, `jax.debug.print`) and `jax.devices('gpu')`.",
+    ),
+)
+"""What JAX says, also where a program is only built for a GPU, and what helps."""
+
+
 def describe(error: BaseException) -> str:
     """Return an exception's type and text, and the last line of the user's that it came from.
 
@@ -21,8 +32,10 @@ def describe(error: BaseException) -> str:
     line.
     """
     text = _TRACEBACK.sub("", f"{type(error).__name__}: {error}")
-    if "cuDNN not found" in text:  # JAX's own, also where a program is only built for a GPU
-        text += " It comes with `pip install nvidia-cudnn-cu13`."
+    text += next((f" {remedy}" for words, remedy in _REMEDIES if words in text), "")
+    frames = traceback.extract_tb(error.__traceback__)
+    if not str(error) and frames:
+        text += f"a check of {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}"
     if len(text) > REASON_LENGTH:
         text = text[:REASON_LENGTH] + " ..."
     return text + place(error)

@@ -55,7 +55,7 @@ ALLOWED = {
         "jaxhooks/call_sites.py: origin_of",
         "jaxhooks/call_sites.py: owner_of",
         "jaxhooks/compile_traces.py: CompileTraces._read",  # `module:function`
-        "jaxhooks/jax_names.py: compile_module",  # XLA's
+        "jaxhooks/jax_names.py: mlir_module",  # MLIR's
         "jaxhooks/jax_names.py: points",
         "jaxhooks/ledger.py: open_until_exit",
         "jaxhooks/log_file.py: LogFile.open",

@@ -15,6 +15,7 @@ from harness.program.compiler.causes import CompileCause, causes, decoded
 from harness.program.compiler.inside import Inside, Kernel, PassBranch, PassGroup
 from harness.program.compiler.structure import encoded, structure
 from harness.program.compiler.tree import FOLDING
+from harness.program.compiler.variants import VARIANTS
 from tools.compile_causes import EXPERIMENTS
 
 VECTOR = jax.ShapeDtypeStruct((4,), "float32")
@@ -198,6 +199,39 @@ def test_what_is_folded_in_a_function_that_is_called_has_its_line():
     assert cause.place[1:] == (__file__, line)
 
 
+def test_a_constant_of_a_function_that_is_called_is_one_and_tried_where_it_can_be():
+    big = np.random.default_rng(0).random((4, 2**17), np.float32)
+    inner = jax.jit(lambda x: x @ jnp.asarray(big))
+    alone = jax.jit(inner).trace(VECTOR).jaxpr
+    beside = jax.jit(lambda x: inner(x + 1) * 2).trace(VECTOR).jaxpr
+    for jaxpr in (alone, beside):
+        made = structure(jaxpr)
+        assert made.constant_bytes // 2**21 == 1
+        assert made.constant_place.file == __file__
+        [cause] = causes(made, inside(), 1.0)
+        assert cause.kind == "constants"
+    assert [one.shape for one in VARIANTS["constants"](alone)[1]] == [big.shape, VECTOR.shape]
+    assert VARIANTS["constants"](beside) == "nested"
+
+
+INTEGERS = {"int8": 1, "uint8": 1, "int16": 1, "uint32": 1, "bool": 1, "int32": 0, "float32": 0}
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_products_and_convolutions_of_integers_are_causes_of_slow_calls(dtype):
+    def kinds(function, *shapes):
+        given = [jax.ShapeDtypeStruct(shape, dtype) for shape in shapes]
+        return [one.kind for one in structure(jax.jit(function).trace(*given).jaxpr).causes]
+
+    product = ["integer product"] * INTEGERS[dtype]
+    assert kinds(jax.lax.dot, (128, 128), (128, 128)) == product
+    assert kinds(jax.lax.dot, (8, 8), (8, 8)) == []
+    if dtype != "bool":
+        image = (1, 16, 64, 64), (16, 16, 3, 3)
+        convolution = [] if dtype == "float32" else ["integer convolution"]
+        assert kinds(lambda a, b: jax.lax.conv(a, b, (1, 1), "SAME"), *image) == convolution
+
+
 @pytest.mark.parametrize("simplified", [False, True])
 def test_constants_folding_and_kernels_are_causes_where_they_cost(simplified):
     itself = Kernel("add_dynamic-update-slice_fusion", 0.3, 0.3, op_name="jit(f)/scatter")
@@ -221,7 +255,7 @@ def test_constants_folding_and_kernels_are_causes_where_they_cost(simplified):
 @pytest.mark.parametrize(
     "kind",
     [
-        kind if kind == "narrow product" else pytest.param(kind, marks=pytest.mark.nightly)
+        kind if kind == "integer product" else pytest.param(kind, marks=pytest.mark.nightly)
         for kind in EXPERIMENTS
         if kind != "kernels of scatter"  # XLA:CPU names no such kernel
     ],

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.program import cost, difference, facts
+from harness.program import cost, difference, facts, hlo
 from harness.program.facts import BUILT, FIRST, Facts, facts_of
 from harness.program.text import fingerprint
 from tests.program.programs import stages
@@ -168,6 +168,50 @@ def test_custom_calls_are_no_part_of_the_costs_and_never_0(function, flops, call
     text = {name: text for name, text, _ in difference.rows(found)}["flops"]
     without = {0: "", 1: " without 1 custom call", 2: " without 2 custom calls"}[calls]
     assert text == (difference.UNKNOWN if flops is None else f"{flops:,}{without}")
+
+
+CALLS = """HloModule m
+ENTRY %main (x: f32[8]) -> f32[8] {
+  %a = f32[8] custom-call(%x), custom_call_target="EighTpu"
+  %b = f32[8] custom-call(%a), custom_call_target="X64Combine"
+  %c = f32[8] custom-call(%b), custom_call_target="tpu_custom_call"
+  ROOT %d = f32[8] custom-call(%c), custom_call_target="AssumeGatherIndicesInBound"
+}
+"""
+SENT = """HloModule m
+ENTRY %main (x: f32[8]) -> f32[8] {
+  %a = (f32[8], u32[], token[]) send(%x, %t), channel_id=1, is_host_transfer=true
+  %b = token[] send-done(%a), channel_id=1, is_host_transfer=true
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "platform", "flops", "found"),
+    [
+        (CALLS, "tpu", 98.0, 100.0),  # of the four it counts two
+        (CALLS, "gpu", 98.0, 98.0),
+        (CALLS, "cpu", 96.0, 100.0),
+        (CALLS, "tpu", -2.0, None),
+        (
+            CALLS.replace("tpu_custom_call", "X64SplitLow").replace("EighTpu", "X64SplitHigh"),
+            "gpu",
+            0.0,
+            0.0,
+        ),
+        (SENT, "tpu", 0.0, None),
+        (SENT, "tpu", 5.0, 5.0),
+        ("", "tpu", 0.0, 0.0),
+    ],
+)
+def test_a_call_is_no_operation_less_on_any_platform(text, platform, flops, found):
+    """A TPU counts -1 of each call of a library, and calls of the host are unknown to it."""
+    program = answering({"flops": flops, "bytes accessed": 9.0})
+    placed = SimpleNamespace(device_set=[SimpleNamespace(platform=platform)])
+    program.input_shardings, program.output_shardings = (), [placed]
+    of = hlo.from_text(text)
+    told = facts.read("cost", cost.analysis(program, hlo.called(of), hlo.hidden_calls(of)))
+    assert told["flops"] == found
 
 
 def test_memory_is_that_of_arguments_outputs_and_temporaries():

@@ -154,3 +154,38 @@ def test_an_equation_of_what_jax_traced_before_has_the_line_of_its_call():
     equations = placed(jax.jit(rows).trace(X).jaxpr)
     (line,) = {one.path[-1] for one in equations if one.equation.primitive.name == "sort"}
     assert line[1:] == (__file__, rows.__code__.co_firstlineno + 1)
+
+
+LOOPS_THAT_COME_FIRST = """
+def one_line(x):
+    for n in range(10): x = jnp.sin(x) * n
+    return x
+
+
+def comprehension(x):
+    every = [jnp.sin(x) * n for n in range(10)]
+    return sum(every)
+"""
+
+
+@pytest.mark.parametrize("name", ["one_line", "comprehension"])
+def test_a_loop_on_the_first_line_of_a_function_is_one(tmp_path, name):
+    (tmp_path / "first.py").write_text(LOOPS_THAT_COME_FIRST)
+    code = compile(LOOPS_THAT_COME_FIRST, str(tmp_path / "first.py"), "exec")
+    names = {"jnp": jnp}
+    exec(code, names)
+    [_, turns, line, in_loop, _] = found(names[name])[0]
+    assert (turns, line, in_loop) == (10, 1, True)
+
+
+def of_itself(x, depth):
+    return x if depth == 0 else of_itself(jnp.sin(x) * 2, depth - 1)
+
+
+def recursive(x):
+    return of_itself(x, 30)
+
+
+def test_what_a_function_does_by_calling_itself_is_written_out_as_often():
+    [(_, turns, _, in_loop, same)] = found(recursive)
+    assert (turns >= 28, in_loop, same) == (True, False, True)

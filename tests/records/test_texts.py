@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -103,6 +104,11 @@ def test_an_error_is_told_with_the_line_it_came_from_and_a_long_text_is_cut():
 
 def test_who_raised_and_lack_of_memory_are_said():
     assert "nvidia-cudnn-cu13" in describe(RuntimeError("cuDNN not found."))
+    assert "pure_callback" in describe(RuntimeError("Unknown backend: 'gpu' requested, but"))
+    with pytest.raises(AssertionError) as raised:
+        assert sys.argv is None, ""
+    raised.value.args = ()
+    assert describe(raised.value).startswith("AssertionError: a check of test_texts.py:")
     assert failure(ValueError("no"), "setup()") == "setup() raised ValueError: no"
     assert failure(MemoryError("all")) == "out of memory: MemoryError: all"
     of_jax = RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes")

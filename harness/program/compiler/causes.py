@@ -56,7 +56,8 @@ class CompileCause(msgspec.Struct, omit_defaults=True):
 
     kind: str
     """`constants`, `folding`, `kernels`, `unrolled scan`, `sort`, `switch`, `loop`, `repeated`,
-    `leaves`, `library`, `associative scan`, `dumps`; of calls `narrow product`, `ragged dot`."""
+    `leaves`, `library`, `associative scan`, `dumps`; of calls `integer product`,
+    `integer convolution`, `ragged dot`."""
     place: Place | None = None
     name: str = ""
     """Of the operation, of a product's dtype, or of the setting."""
@@ -101,7 +102,11 @@ class CompileCause(msgspec.Struct, omit_defaults=True):
 
 _UNLIKE = {"loop": "loop of other shapes", "switch": "switch of other branches"}
 
-FAMILIES = {"narrow product": ("cpu",), "ragged dot": ("cpu", "gpu")}
+FAMILIES = {
+    "integer product": ("cpu",),
+    "integer convolution": ("cpu",),
+    "ragged dot": ("cpu", "gpu"),
+}
 """Where something is slow, if not everywhere."""
 
 decoded = msgspec.json.Decoder(Structure).decode

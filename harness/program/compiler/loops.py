@@ -56,7 +56,9 @@ def placed(jaxpr: Any, around: Placed | None = None) -> Iterator[Placed]:
     for each in getattr(jaxpr, "jaxpr", jaxpr).eqns:
         trace = each.source_info.traceback
         codes, instructions = trace.raw_frames() if trace is not None else ((), ())
-        own_at = hash((at, each.primitive.name, *map(id, codes), *instructions))
+        # Each frame once: a function that calls itself makes the same at every depth.
+        frames = dict.fromkeys(zip(map(id, codes), instructions, strict=True))
+        own_at = hash((at, each.primitive.name, *frames))
         own = made_at(trace)
         # JAX's tracebacks begin where the jaxpr does, or where the program does.
         own = own if own[:1] == path[:1] else (*path, *own)
@@ -159,7 +161,8 @@ def _loops_at(place: Place) -> list[Place]:
     function, file, line = place
     if function.endswith("<lambda>"):
         return []
-    around = sorted(one for one in _loops(file) if one[0] <= line <= one[1])
+    around = [one for one in _loops(file) if one[0] <= line <= one[1]]
+    around.sort(key=lambda one: (one[0], -one[1], one[2]))  # the outermost first
     inside = itertools.takewhile(lambda one: one[2], reversed(around))
     return [Place(function, file, begin) for _, _, begin in inside]
 

@@ -89,33 +89,46 @@ def _dumps() -> Iterator[WrittenCause]:
         yield WrittenCause("dumps", name="XLA_FLAGS=--xla_dump_to")
 
 
-def _narrow(equation: Any) -> int:
-    """Return the multiplications of a product whose result is of a narrow integer type, else 0."""
+def _integer_product(equation: Any) -> int:
+    """Return the multiplications of a product that XLA:CPU has no fast code for, else 0."""
     result = equation.outvars[0].aval
     [contracted, _], _ = equation.params["dimension_numbers"]
     terms = math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
-    return math.prod(result.shape) * terms if result.dtype.name in _NARROW else 0
+    is_slow = _is_integer(result.dtype) and result.dtype.name != "int32"
+    return math.prod(result.shape) * terms if is_slow else 0
 
 
-_NARROW = ("int4", "int8", "int16", "uint4", "uint8", "uint16")
+def _integer_convolution(equation: Any) -> int:
+    """Return the multiplications of a convolution of integers, else 0."""
+    result, kernel = equation.outvars[0].aval, equation.invars[1].aval
+    features = kernel.shape[equation.params["dimension_numbers"].rhs_spec[0]]
+    terms = math.prod(kernel.shape) // max(features, 1)
+    return math.prod(result.shape) * terms if _is_integer(result.dtype) else 0
+
+
+def _is_integer(dtype: Any) -> bool:
+    return str(dtype.name).startswith(("int", "uint", "bool"))
+
+
+def _dtype(equation: Any) -> str:
+    return str(equation.outvars[0].aval.dtype.name)
+
 
 _ROWS = (
     _Row("unrolled scan", "scan", lambda one: int(one.params.get("unroll", 1))),
     _Row("sort", "sort", lambda one: len(one.invars)),
     _Row("ragged dot", "ragged_dot_general", lambda one: one.invars[2].aval.shape[-1], 2),
-    _Row(
-        "narrow product", "dot_general", _narrow, 2**20, lambda one: one.outvars[0].aval.dtype.name
-    ),
+    _Row("integer product", "dot_general", _integer_product, 2**20, _dtype),
+    _Row("integer convolution", "conv_general_dilated", _integer_convolution, 2**20, _dtype),
 )
 
 
 def structure(jaxpr: Any) -> Structure:
     """Return what a `ClosedJaxpr` is made of."""
-    pairs = zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
-    sizes = {id(var): int(getattr(value, "nbytes", 0)) for var, value in pairs}
+    values = {id(var): value for var, value in _constants(jaxpr)}
     for one in every(jaxpr):  # with jax_use_simplified_jaxpr_constants they are literals
-        values = ((id(var.val), var.val) for var in one.invars if hasattr(var, "val"))
-        sizes |= {key: int(getattr(value, "nbytes", 0)) for key, value in values}
+        values |= {id(var.val): var.val for var in one.invars if hasattr(var, "val")}
+    sizes = {key: int(getattr(value, "nbytes", 0)) for key, value in values.items()}
     largest = max(sizes, key=sizes.__getitem__, default=0)
 
     def takes(one: Any) -> bool:
@@ -137,6 +150,19 @@ def structure(jaxpr: Any) -> Structure:
         jax_names.public().__version__,
         jax_names.public().default_backend(),
     )
+
+
+def _constants(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield constants of a `ClosedJaxpr` and of functions that it calls, with their variables."""
+    yield from zip(jaxpr.jaxpr.constvars, jaxpr.consts, strict=True)
+    params = (value for one in every(jaxpr) for value in one.params.values())
+    for inner in {id(one): one for value in params for one in _closed(value)}.values():
+        yield from zip(inner.jaxpr.constvars, inner.consts, strict=True)
+
+
+def _closed(value: Any) -> list[Any]:
+    several = value if isinstance(value, tuple | list) else (value,)
+    return [one for one in several if hasattr(one, "consts")]
 
 
 READER = f"{__name__}:encoded"

@@ -18,9 +18,12 @@ from harness.program.jaxpr import independent, nested, opened
 Variant = Callable[[Any], tuple[Callable[..., Any], list[Any]] | str]
 
 
-def constants_as_arguments(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]]:
+def constants_as_arguments(jaxpr: Any) -> tuple[Callable[..., Any], list[Any]] | str:
     """Return the program that takes its constants as arguments."""
+    jaxpr = opened(jaxpr)
     count = len(jaxpr.consts)
+    if not count:
+        return "nested"
 
     def program(*arguments: Any) -> Any:
         return jaxpr_as_fun(ClosedJaxpr(jaxpr.jaxpr, arguments[:count]))(*arguments[count:])
