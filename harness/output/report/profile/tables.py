@@ -42,6 +42,10 @@ class Shown:
     def frame(self, table: str) -> pd.DataFrame:
         """Return a table with processes and threads called as everywhere on the page."""
         made = frame(self.profile, table)
+        if "file" in made.columns:  # as call sites are: from where the program was started
+            folders = {f"{one.started.cwd}/" for one in self.profile.processes}
+            folder = folders.pop() if len(folders) == 1 else "/ several"
+            made = made.assign(file=made["file"].str.removeprefix(folder))
         if "process" not in made.columns:
             return made
         if table == "threads":

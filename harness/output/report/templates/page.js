@@ -148,7 +148,8 @@
     put();
     if (fits()) return;
     const room = place.firstChild.clientWidth;
-    place.querySelector("table").style.width = "0"; // each column as narrow as its words
+    // On a phone each column is as narrow as its words.
+    if (room < NARROW) place.querySelector("table").style.width = "0";
     const widths = [...place.querySelectorAll("thead > tr > *")].map((cell) => cell.offsetWidth);
     let left = room - (widths[columns.length] ?? 60);
     const most = columns.findIndex((_, number) => (left -= widths[number]) < 0);
