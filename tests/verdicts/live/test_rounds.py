@@ -206,7 +206,7 @@ def test_the_command_measures_what_filters_leave_with_the_flags_of_each_arm(proj
     (text,) = explained(comparison, records, narrowed=True)
     assert text.count("scale.Scale@cpu/warm#1: ") == 2
     assert "no records at hand" not in text
-    assert "B takes longer; the processes of both sides took turns" in legend(comparison)[0]
+    assert "B takes longer; the processes of both sides took turns" in " ".join(legend(comparison))
 
     same = (parse("."), parse("."))
     (problem,) = difference_problems(same, (records[0], records[0]))
