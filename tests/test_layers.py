@@ -167,10 +167,10 @@ def not_mirrored(tests, house, beside):
     A test lies in the folder of its room; what is at the top says in its docstring what it is for.
     """
     rooms = {path.name for path in house.iterdir() if (path / "__init__.py").exists()}
-    folders = {path.name for path in tests.iterdir() if any(path.glob("*"))}
+    folders = {path.name for path in tests.iterdir() if any(path.rglob("*.py"))}
     files = [file for file in tests.glob("*.py") if file.stem != "__init__"]
     return [
-        *sorted(folders - {"__pycache__"} ^ (rooms | beside)),
+        *sorted(folders ^ (rooms | beside)),
         *sorted(file.name for file in files if not ast.get_docstring(parsed(file))),
     ]
 

@@ -60,16 +60,14 @@ def _failure(message: Message) -> str | None:
 
 
 def expected_text(expected: Expected) -> str:
-    """Return how much there is to measure, and how long that will take, in a sentence."""
+    """Return how much there is to measure, and how long it took the last time, in sentences."""
     records = counted(expected.records, "record")
     if not expected.seconds:
         return f"{records} to measure. No estimate yet: the first measurements will give one."
-    least = "at least" if expected.is_least else "about"
-    seconds = seconds_text(expected.seconds)
-    if expected.known < expected.records:
-        new = expected.records - expected.known
-        return f"{records} to measure: {least} {seconds} ({new} estimated from similar cases)."
-    return f"{records} to measure: {least} {seconds}, as long as the last time on this machine."
+    which = "they" if expected.known == expected.records else f"{expected.known} of them"
+    seconds = seconds_text(expected.seconds * expected.known / expected.records)
+    more = " A case that scatters gets more." * expected.is_least
+    return f"{records} to measure. The last time on this machine {which} took {seconds}.{more}"
 
 
 def turns_text(turns: Turns) -> str:

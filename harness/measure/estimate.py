@@ -49,11 +49,6 @@ class Expected:
     is_least: bool = False
     """Whether there may be more of them: `thorough` adds processes."""
 
-    def times(self, sweeps: int) -> Expected:
-        """Return what is expected of so many such sweeps."""
-        seconds = self.seconds * sweeps
-        return Expected(self.records * sweeps, self.known * sweeps, seconds, self.is_least)
-
 
 class Pace:
     """How long the rest of a sweep takes, by those of its processes that have ended.
@@ -97,12 +92,19 @@ class Pace:
 
     def left_s(self) -> float | None:
         """Return how long the rest takes; None where too little has been measured."""
-        spent_s = time.monotonic() - self._since
-        return None if self._rest_s is None else max(0.0, self._rest_s - spent_s)
+        if self._rest_s is None or not self._own_s:
+            return None
+        return max(0.0, self._rest_s - (time.monotonic() - self._since))
 
     def _expected_s(self) -> float | None:
         own_s = {kind: statistics.fmean(own[-LAST:]) for kind, own in self._own_s.items()}
-        each_s = self._earlier_s | own_s
+        slower = [
+            each_s / self._earlier_s[kind]
+            for kind, each_s in own_s.items()
+            if kind in self._earlier_s
+        ]
+        factor = statistics.fmean(slower) if slower else 1.0  # other code, or another load
+        each_s = {kind: factor * each for kind, each in self._earlier_s.items()} | own_s
         alike = [job for job in self._jobs if _kind(job) in each_s]
         new = [job for job in self._left.values() if _kind(job) not in each_s]
         enough = len(own_s) >= max(GROUPS, PART * len(self._kinds)) or (

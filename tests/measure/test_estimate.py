@@ -71,11 +71,13 @@ def test_damaged_records_tell_nothing_and_stop_nothing(measured, tmp_path):
     ("expected", "text"),
     [
         (Expected(48, 0, 0), "48 records to measure. No estimate yet: "),
-        (Expected(48, 48, 184), "48 records to measure: about 3 min 4 s, as long as the last time"),
-        (Expected(48, 40, 184), "about 3 min 4 s (8 estimated from similar cases)."),
+        (
+            Expected(48, 48, 184),
+            "48 records to measure. The last time on this machine they took 3 min 4 s.",
+        ),
+        (Expected(48, 40, 180), "The last time on this machine 40 of them took 2 min 30 s."),
         (Expected(48, 30, 0), "48 records to measure. No estimate yet: "),
-        (Expected(1, 1, 3, is_least=True), "1 record to measure: at least 3.0 s, as long as"),
-        (Expected(4, 4, 20).times(3), "12 records to measure: about 60 s, as long as"),
+        (Expected(2, 2, 3, is_least=True), "they took 3.0 s. A case that scatters gets more."),
     ],
 )
 def test_it_is_said_in_one_sentence(expected, text):

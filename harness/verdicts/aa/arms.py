@@ -17,6 +17,7 @@ from pathlib import Path
 from harness.errors import UsageError
 from harness.frame.frame import INSTRUMENTS
 from harness.measure.context import Context, Options
+from harness.measure.estimate import Expected
 from harness.measure.lock import measuring
 from harness.measure.outcome import Outcome, Progress, warn
 from harness.measure.sweep import sweep
@@ -145,7 +146,7 @@ def measure(
                     workload=f"{label}: {message.workload}",
                     done=before + message.done,
                     total=before + message.total * left,
-                    expected=message.expected and message.expected.times(left),
+                    expected=message.expected and Expected(left * message.expected.records, 0, 0),
                     left_s=None if left_s is None or others_s is None else left_s + others_s,
                 )
             )
