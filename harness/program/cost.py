@@ -88,7 +88,7 @@ COSTS = (
 
 _HELD = "memory held only while it runs, without what library code allocates itself"
 _IN_INPUTS = "result memory that lives in donated inputs"
-_AT_ONCE = "the body of a loop once, custom calls not at all"
+_AT_ONCE = "most memory at once, inputs and results included, those on the host too"
 _CODE = "size of the machine code; 0 where the back end does not count it"
 
 MEMORY = (

@@ -35,7 +35,7 @@ def test_a_table_per_workload_with_a_row_per_case_and_baseline(results):
     ]
     assert won["ratio"] == "3× [2.92, 3.06]"
     assert (won["XLA"], won["baseline's"]) == ("20 ms", "60 ms")
-    assert (won["launches"], won["bytes"], won["roofline"]) == ("1 | 5", "1× | 4×", "60% | 20%")
+    assert (won["launches"], won["bytes"], won["roofline"]) == ("1 | 5", "1× | 4×", "60 % | 20 %")
     assert (won["pays after"], lost["pays after"]) == ("3 | 1", "never | never")
     assert (none["ratio"], none["launches"]) == ("–", "1 | –")
 
