@@ -12,7 +12,7 @@ CLEAR = ("compile",)
 WIDTH = 152
 """Columns; what goes beyond is cut on the page."""
 
-_PROGRESS = re.compile(r"\[\d+/\d+\] ETA |(?:harness: )?wait(?:ing|ed)[: ] \d+")
+_PROGRESS = re.compile(r"\[\d+/\d+\] |(?:harness: )?wait(?:ing|ed)[: ] \d+")
 """What says how far it is, or for which other test it waits."""
 _ROW = re.compile(
     r"^(\S+\.\S+)\s+(size=\d+)\s+(\w+)\s.*?\s(same|faster|slower|unsure|incomparable)\b"
