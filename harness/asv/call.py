@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 VARIABLE = "HARNESS_ASV_CALL"
 
+SETUP = "harness_setup_cache"
+"""A parameter of asv's forkserver: it is to run the `setup_cache` of a benchmark."""
+
 
 @dataclass(frozen=True)
 class AsvCall:

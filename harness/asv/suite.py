@@ -9,15 +9,17 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import json
 import linecache
 import math
+import os
 import sys
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from harness import targets
-from harness.asv.call import AsvCall, end_server
+from harness.asv.call import SETUP, AsvCall, end_server
 from harness.asv.metrics import FACT_METRICS, METRICS, Answer, case_metrics, process_metrics
 from harness.stages.registry import ALONE, ALONE_METRICS, STAGES
 from harness.workload.check import check
@@ -44,6 +46,7 @@ def install(facts: bool = False) -> None:
     _shown["facts"] = facts
     end_server()
     _no_hooks_of_asv()
+    _setups_in_server()
     if attach not in declaration_hooks:
         declaration_hooks.append(attach)
 
@@ -69,6 +72,27 @@ def _no_hooks_of_asv() -> None:
                 yield one
 
     base._get_all_attrs = without_ours
+
+
+def _setups_in_server() -> None:
+    """Have asv's forkserver, if this is it, run what `setup_cache` it is asked for."""
+    server: Any = sys.modules.get("asv_runner.server")
+    of_asv = getattr(server, "_run", None)
+    if of_asv is None or hasattr(of_asv, "__wrapped__"):
+        return
+    from asv_runner.setup_cache import _setup_cache as set_up
+
+    @functools.wraps(of_asv)
+    def run(args: tuple[str, ...]) -> None:
+        folder, name, params, *_ = args
+        extra = json.loads(params)
+        if extra.pop(SETUP, False):
+            os.open(os.devnull, os.O_RDONLY)  # for standard input, which the server has closed
+            set_up((folder, name, json.dumps(extra)))
+        else:
+            of_asv(args)
+
+    server._run = run
 
 
 def attach(workload: type[Workload]) -> None:

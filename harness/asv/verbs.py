@@ -13,9 +13,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import json
 import os
 import re
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,6 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import asv.runner
 from asv.benchmarks import Benchmarks
 from asv.commands import asv_profiling, find, make_argparser, run
 from asv.commands.compare import Compare
@@ -31,9 +34,9 @@ from asv.console import log
 from asv.machine import iter_machine_files
 from asv.repo import NoSuchNameError, get_repo
 from asv.results import iter_results_for_machine_and_hash
-from asv.util import UserError, load_json
+from asv.util import UserError, load_json, long_path_rmtree
 
-from harness.asv.call import AsvCall
+from harness.asv.call import SETUP, AsvCall
 from harness.asv.project import CONFIGURATIONS, AsvProject
 from harness.errors import HarnessError
 from harness.output.asv import line
@@ -86,6 +89,7 @@ def install() -> None:
     rounds: Counter[tuple[str, str]] = Counter()
     for module in (run, find, asv_profiling):
         module.run_benchmarks = _telling(module.run_benchmarks, call, rounds)
+    asv.runner.ForkServer = _Server
     Benchmarks.save = _save_all
     Show._print_benchmark = _print_own
     Compare.run = _compare_common
@@ -130,6 +134,7 @@ def _telling(
         if not ours:
             return run_benchmarks(benchmarks, env, results=results, **options)
         began_ms = int(time.time() * 1000)
+        _Server.workloads = ours
         with _alone():
             done = run_benchmarks(benchmarks, env, results=results, **options)
         if reason := _why_nothing(benchmarks, done):
@@ -141,6 +146,37 @@ def _telling(
         return done
 
     return wrapper
+
+
+class _Server(asv.runner.ForkServer):  # type: ignore[misc]
+    """asv's forkserver. It has imported every benchmark, and JAX: a workload's `setup_cache` too.
+
+    asv 0.6.6 starts an interpreter for each, which imports all of that again.
+    """
+
+    workloads: Collection[str] = ()
+    """The benchmarks of workloads; others have their `setup_cache` where asv runs it."""
+
+    def create_setup_cache(
+        self, benchmark_id: str, timeout: float, params_str: str
+    ) -> tuple[str | None, str | None]:
+        """Return the folder of what a `setup_cache` returned, or None and why there is none."""
+        if benchmark_id not in self.workloads:
+            made: tuple[str | None, str | None] = super().create_setup_cache(
+                benchmark_id, timeout, params_str
+            )
+            return made
+        folder = tempfile.mkdtemp()
+        params = json.dumps({**json.loads(params_str), SETUP: True})
+        try:
+            out, code = self.run(benchmark_id, params, "None", os.devnull, timeout, folder)
+        except KeyboardInterrupt:
+            self.interrupt()
+            raise
+        if code == 0:
+            return folder, None
+        long_path_rmtree(folder, True)
+        return None, f"{out}\nasv: setup_cache failed (exit status {code})".strip()
 
 
 def _not_that_commit(call: AsvCall) -> str:
