@@ -170,9 +170,10 @@ class _Server(asv.runner.ForkServer):  # type: ignore[misc]
         params = json.dumps({**json.loads(params_str), SETUP: True})
         try:
             out, code = self.run(benchmark_id, params, "None", os.devnull, timeout, folder)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # as asv does it where it is a reader's
             self.interrupt()
-            raise
+            long_path_rmtree(folder, True)
+            raise UserError("Interrupted.") from None
         if code == 0:
             return folder, None
         long_path_rmtree(folder, True)
