@@ -103,8 +103,14 @@ class Shapes(Workload):
 """
 
 PRECISE = """
+import sys
+from pathlib import Path
+
 from harness import Workload, spec
 from harness.asv import suite
+
+with open(Path.home() / "imported", "a") as file:
+    print(*sys.argv[1:2], file=file)
 
 suite.install(facts=True)  # of the workloads from here on
 
@@ -232,6 +238,12 @@ def test_each_workload_has_a_setup_cache_of_its_own(project, everything):
             keys.setdefault(name.rpartition(".")[0], set()).add(about["setup_cache_key"])
     assert all(len(found) == 1 for found in keys.values()), "one pass measures all stages"
     assert len(set.union(*keys.values())) == len(keys) == 8
+
+
+def test_no_interpreter_is_started_for_a_setup_cache(project, everything):
+    verbs = (project.home / "imported").read_text().split()
+    assert "run_server" in verbs
+    assert "setup_cache" not in verbs
 
 
 def test_each_workload_gets_the_numbers_of_its_own_records(project, everything):
