@@ -76,11 +76,11 @@ def _no_hooks_of_asv() -> None:
 
 def _setups_in_server() -> None:
     """Have asv's forkserver, if this is it, run what `setup_cache` it is asked for."""
-    server: Any = sys.modules.get("asv_runner.server")
-    of_asv = getattr(server, "_run", None)
-    if of_asv is None or hasattr(of_asv, "__wrapped__"):
+    names = ("asv_runner.server", "asv_runner.setup_cache")  # only asv's own processes have them
+    server, setups = map(sys.modules.get, names)
+    of_asv: Any = getattr(server, "_run", None)
+    if server is None or setups is None or hasattr(of_asv, "__wrapped__"):
         return
-    from asv_runner.setup_cache import _setup_cache as set_up
 
     @functools.wraps(of_asv)
     def run(args: tuple[str, ...]) -> None:
@@ -88,11 +88,11 @@ def _setups_in_server() -> None:
         extra = json.loads(params)
         if extra.pop(SETUP, False):
             os.open(os.devnull, os.O_RDONLY)  # for standard input, which the server has closed
-            set_up((folder, name, json.dumps(extra)))
+            setups._setup_cache((folder, name, json.dumps(extra)))
         else:
             of_asv(args)
 
-    server._run = run
+    vars(server)["_run"] = run
 
 
 def attach(workload: type[Workload]) -> None:
