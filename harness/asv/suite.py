@@ -21,6 +21,7 @@ from typing import Any
 from harness import targets
 from harness.asv.call import SETUP, AsvCall, end_server
 from harness.asv.metrics import FACT_METRICS, METRICS, Answer, case_metrics, process_metrics
+from harness.jaxhooks import jax_names
 from harness.stages.registry import ALONE, ALONE_METRICS, STAGES
 from harness.workload.check import check
 from harness.workload.source import NO_SOURCE, source_lines, source_of, version_of
@@ -87,8 +88,13 @@ def _setups_in_server() -> None:
         folder, name, params, *_ = args
         extra = json.loads(params)
         if extra.pop(SETUP, False):
-            os.open(os.devnull, os.O_RDONLY)  # for standard input, which the server has closed
-            setups._setup_cache((folder, name, json.dumps(extra)))
+            # For standard input, which the server has closed.
+            os.set_inheritable(os.open(os.devnull, os.O_RDONLY), True)
+            own = (folder, name, json.dumps(extra))
+            if "jax" in sys.modules and jax_names.bridge().backends_are_initialized():
+                # A benchmark woke it on import. A fork has none of its threads, and would wait.
+                os.execv(sys.executable, [sys.executable, sys.argv[0], "setup_cache", *own])
+            setups._setup_cache(own)
         else:
             of_asv(args)
 

@@ -246,6 +246,50 @@ def test_no_interpreter_is_started_for_a_setup_cache(project, everything):
     assert "setup_cache" not in verbs
 
 
+AWAKE = """
+import sys
+
+import jax.numpy as jnp
+
+from harness import Workload
+
+X = jnp.ones((64, 64)) @ jnp.ones((64, 64))
+
+
+class Awake(Workload):
+    targets = ("cpu",)
+
+    def skip(self, **case):
+        return "too small" if (X @ X).sum() < 0 else None
+
+    def inputs(self):
+        return (X,)
+
+    @staticmethod
+    def function(x):
+        return jnp.sin(x)
+
+
+class Plain:
+    def setup_cache(self):
+        return sys.argv[1]
+
+    def track_is_own(self, verb):
+        return int(verb == "setup_cache")
+"""
+
+
+def test_where_importing_wakes_jax_a_setup_cache_has_an_interpreter_of_its_own(tmp_path):
+    project = Project(tmp_path, {"awake": AWAKE})
+    project.run("--quick", "-b", "track_(trace|is_own)", HARNESS_FIRST_CALLS="0")
+    ((trace,), (is_own,)) = (
+        project.result(f"awake.{name}")["result"]
+        for name in ("Awake.track_trace", "Plain.track_is_own")
+    )
+    assert trace > 0
+    assert is_own == 1
+
+
 def test_each_workload_gets_the_numbers_of_its_own_records(project, everything):
     for name in ("Concrete", "Heir", "Made", "AlsoMade"):
         for stage in SHOWN:
